@@ -1,0 +1,398 @@
+"""A chemical system: its phases, gases, reactions and melting limits, read from one data file.
+
+`load_system("Ba-Ti-C-O")` gives a frozen `ReactionSystem`. What the integrator needs of it is
+tabulated once on a fine temperature grid (`ReactionTables`), so that firing a sample evaluates no
+exponential of temperature.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labenv.physics.thermochemistry import (
+    GAS_CONSTANT_J_MOL_K,
+    STANDARD_PRESSURE_PA,
+    Substance,
+    read_substance,
+)
+from labenv_schemas.errors import ConfigError, UnknownPluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+GRID_STEP_K = 2.0
+LAWS = ("layer", "surface", "bulk")
+_FOLDER = resources.files("labenv.physics") / "data"
+
+
+@dataclass(frozen=True)
+class Reaction:
+    """One solid-state or solid-gas reaction.
+
+    Attributes:
+        equation: Such as ``"BaCO3 + rutile -> BaTiO3 + CO2"``.
+        law: ``"layer"``, ``"surface"`` or ``"bulk"``.
+        core: The reactant inside the product layer.
+        needs_contact: Whether mixing limits it.
+        rate: Rate at the system's reference temperature; m^2/s, m/s or 1/s by law.
+        activation_j_mol: Activation energy, J/mol.
+        sigma_ln: Standard deviation of ln(rate).
+        co2_half_pa: CO2 pressure that halves the rate, Pa; infinite if CO2 does not slow it.
+        sources: Citations; ``calibrated`` marks numbers set to a published observation.
+    """
+
+    equation: str
+    law: str
+    core: str
+    needs_contact: bool
+    rate: float
+    activation_j_mol: float
+    sigma_ln: float
+    co2_half_pa: float
+    sources: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class MeltingLimit:
+    """Phases that melt when together above a temperature.
+
+    Attributes:
+        phases: Names of the phases, all of which must be present.
+        temperature_k: Temperature of first melting, K.
+        source: Citation.
+    """
+
+    phases: tuple[str, ...]
+    temperature_k: float
+    source: str
+
+
+@dataclass(frozen=True)
+class ReactionTables:
+    """What the integrator reads: R reactions, P phases, G gases, K temperatures.
+
+    Attributes:
+        grid_min_k: First temperature of the grid, K; the grid's step is `GRID_STEP_K`.
+        rate: Rates, by law m^2/s, m/s or 1/s, shape (K, R).
+        inverse_k: exp(ΔG°/RT), shape (K, R); above 1 the reaction runs backwards at 1 bar of gas.
+        growth: d(size^3)/dt of each phase's crystallites, m^3/s, shape (K, P).
+        stoichiometry: Change of each phase per mole of reaction, shape (R, P).
+        gas_stoichiometry: Change of each gas, shape (R, G).
+        law: Index into `LAWS`, shape (R,).
+        core: Phase inside the layer, forwards and backwards, shape (R, 2).
+        needs_contact: 1 where mixing limits, shape (R,).
+        co2_half_pa: CO2 pressure that halves the rate, Pa, shape (R,).
+        cation_count: Cations per formula unit, shape (P,).
+        cation_share: Share of each cation among the cations, shape (P, C).
+        melting_k: Melting temperatures, K, shape (M,).
+        melting_phase: 1 where the phase belongs to the row, shape (M, P).
+    """
+
+    grid_min_k: float
+    rate: Floats
+    inverse_k: Floats
+    growth: Floats
+    stoichiometry: Floats
+    gas_stoichiometry: Floats
+    law: Ints
+    core: Ints
+    needs_contact: Ints
+    co2_half_pa: Floats
+    cation_count: Floats
+    cation_share: Floats
+    melting_k: Floats
+    melting_phase: Floats
+
+
+@dataclass(frozen=True)
+class ReactionSystem:
+    """A chemical system that can be fired.
+
+    Attributes:
+        name: Such as ``"Ba-Ti-C-O"``.
+        target: Name of the phase the system is about.
+        phases: Condensed phases; their order is the order of every (N, P) array.
+        structures: Slug of each phase's crystal structure in the structure library, shape (P,).
+        gases: Gas species; their order is the order of every (N, G) array.
+        reactions: Reactions; their order is the order of every (N, R) array.
+        melting: Melting limits, for interlocks.
+        molar_mass_kg_mol: Of the phases, shape (P,).
+        gas_molar_mass_kg_mol: Of the gases, shape (G,).
+        element_names: Elements, E of them.
+        element_counts: Atoms of each element in each phase, shape (P, E).
+        gas_element_counts: Atoms of each element in each gas, shape (G, E).
+        t_min_k: Lowest temperature the data hold for, K.
+        t_max_k: Highest, K.
+        constants: Constants of the kinetic model, see the file's ``[kinetics]`` table.
+        tables: What the integrator reads.
+    """
+
+    name: str
+    target: str
+    phases: tuple[Substance, ...]
+    structures: tuple[str, ...]
+    gases: tuple[Substance, ...]
+    reactions: tuple[Reaction, ...]
+    melting: tuple[MeltingLimit, ...]
+    molar_mass_kg_mol: Floats
+    gas_molar_mass_kg_mol: Floats
+    element_names: tuple[str, ...]
+    element_counts: Floats
+    gas_element_counts: Floats
+    t_min_k: float
+    t_max_k: float
+    constants: Mapping[str, float]
+    tables: ReactionTables
+
+    @property
+    def phase_names(self) -> tuple[str, ...]:
+        """Names of the phases, in array order."""
+        return tuple(phase.name for phase in self.phases)
+
+    def phase_index(self, name: str) -> int:
+        """Return the position of a phase in every (N, P) array.
+
+        Args:
+            name: The phase's name or the slug of its structure.
+
+        Returns:
+            The index.
+
+        Raises:
+            UnknownPluginError: If the system has no such phase.
+        """
+        for names in (self.phase_names, self.structures):
+            if name in names:
+                return names.index(name)
+        known = ", ".join(self.phase_names)
+        raise UnknownPluginError(f"{self.name} has no phase {name!r}; it has {known}")
+
+    def mass_fractions(self, amounts_mol: ArrayLike) -> Floats:
+        """Return each phase's share of the powder's mass.
+
+        Args:
+            amounts_mol: Amounts, mol, shape (..., P).
+
+        Returns:
+            Mass fractions, same shape; zeros for an empty powder.
+        """
+        mass = np.asarray(amounts_mol, dtype=np.float64) * self.molar_mass_kg_mol
+        total = np.sum(mass, axis=-1, keepdims=True)
+        return np.divide(mass, total, out=np.zeros_like(mass), where=total > 0.0)
+
+    def reaction_gibbs_j_mol(self, temperature_k: ArrayLike) -> Floats:
+        """Return the standard Gibbs energy of every reaction.
+
+        Args:
+            temperature_k: Temperatures, K, shape (K,).
+
+        Returns:
+            ΔG°, J per mole of reaction, shape (R, K).
+        """
+        solid = np.array([phase.gibbs_j_mol(temperature_k) for phase in self.phases])
+        gas = np.array([species.gibbs_j_mol(temperature_k) for species in self.gases])
+        return self.tables.stoichiometry @ solid + self.tables.gas_stoichiometry @ gas
+
+
+def system_names() -> tuple[str, ...]:
+    """Return the names of the chemical systems that have a data file."""
+    return tuple(sorted(_files()))
+
+
+@lru_cache(maxsize=8)
+def load_system(name: str = "Ba-Ti-C-O") -> ReactionSystem:
+    """Load a chemical system by name.
+
+    Args:
+        name: One of `system_names`.
+
+    Returns:
+        The system; the same object for the same name.
+
+    Raises:
+        UnknownPluginError: If no data file has that name.
+        ConfigError: If the file is inconsistent.
+    """
+    files = _files()
+    if name not in files:
+        raise UnknownPluginError(f"no chemical system {name!r}; there are {', '.join(files)}")
+    return build_system(files[name])
+
+
+def _files() -> dict[str, dict[str, Any]]:
+    found: dict[str, dict[str, Any]] = {}
+    for entry in _FOLDER.iterdir():
+        if entry.name.endswith(".toml"):
+            content = tomllib.loads(entry.read_text(encoding="utf-8"))
+            if "reactions" in content:
+                found[str(content["name"])] = content
+    return found
+
+
+def build_system(content: Mapping[str, Any]) -> ReactionSystem:
+    """Build a system from the content of a data file.
+
+    Args:
+        content: The parsed file, keys as in `labenv/physics/data/*.toml`.
+
+    Returns:
+        The system.
+
+    Raises:
+        ConfigError: If a reaction does not balance or names an unknown phase, law or source.
+    """
+    sources = content["sources"]
+    phases = tuple(read_substance(row, sources) for row in content["phases"])
+    gases = tuple(read_substance(row, sources) for row in content["gases"])
+    rows: list[Mapping[str, Any]] = content["reactions"]
+    elements = tuple(content["atomic_mass_kg_mol"])
+    masses = np.array([content["atomic_mass_kg_mol"][element] for element in elements])
+    counts = np.array([[p.elements.get(e, 0.0) for e in elements] for p in phases])
+    gas_counts = np.array([[g.elements.get(e, 0.0) for e in elements] for g in gases])
+    names = tuple(phase.name for phase in phases)
+    for row in rows:
+        _check_reaction(row, names, tuple(gas.name for gas in gases))
+    melting = tuple(
+        MeltingLimit(tuple(m["phases"]), float(m["temperature_k"]), sources[m["source"]])
+        for m in content["melting"]
+    )
+    stoichiometry = np.array([[_coefficient(row, name) for name in names] for row in rows])
+    gas_stoichiometry = np.array([[_coefficient(row, gas.name) for gas in gases] for row in rows])
+    for row, residue in zip(
+        rows, stoichiometry @ counts + gas_stoichiometry @ gas_counts, strict=True
+    ):
+        if not bool(np.all(residue == 0.0)):
+            raise ConfigError(f"{_equation(row)} does not balance in {elements}: {residue}")
+    grid = np.arange(
+        np.floor(content["t_min_k"] / GRID_STEP_K + 1.0) * GRID_STEP_K,
+        content["t_max_k"] + GRID_STEP_K / 2,
+        GRID_STEP_K,
+    )
+    energy = stoichiometry @ np.array([p.gibbs_j_mol(grid) for p in phases])
+    energy = energy + gas_stoichiometry @ np.array([g.gibbs_j_mol(grid) for g in gases])
+    tables = ReactionTables(
+        grid_min_k=float(grid[0]),
+        rate=_arrhenius(rows, grid, content["kinetics"]["reference_k"], "rate"),
+        inverse_k=np.ascontiguousarray(
+            np.exp(np.clip(energy / (GAS_CONSTANT_J_MOL_K * grid), -300.0, 300.0)).T
+        ),
+        growth=_growth(content, grid),
+        stoichiometry=stoichiometry,
+        gas_stoichiometry=gas_stoichiometry,
+        law=np.array([LAWS.index(row["law"]) for row in rows], dtype=np.int64),
+        core=np.array([_cores(row, names) for row in rows], dtype=np.int64),
+        needs_contact=np.array([int(row["contact"]) for row in rows], dtype=np.int64),
+        co2_half_pa=np.array([float(row.get("co2_half_pa", np.inf)) for row in rows]),
+        cation_count=np.array([
+            sum(p.elements.get(c, 0.0) for c in content["cations"]) for p in phases
+        ]),
+        cation_share=_cation_shares(phases, content["cations"]),
+        melting_k=np.array([limit.temperature_k for limit in melting]),
+        melting_phase=np.array([[float(n in limit.phases) for n in names] for limit in melting]),
+    )
+    return ReactionSystem(
+        name=content["name"],
+        target=content["target"],
+        phases=phases,
+        structures=tuple(row["structure"] for row in content["phases"]),
+        gases=gases,
+        reactions=tuple(_reaction(row, sources) for row in rows),
+        melting=melting,
+        molar_mass_kg_mol=counts @ masses,
+        gas_molar_mass_kg_mol=gas_counts @ masses,
+        element_names=elements,
+        element_counts=counts,
+        gas_element_counts=gas_counts,
+        t_min_k=float(content["t_min_k"]),
+        t_max_k=float(content["t_max_k"]),
+        constants={k: float(v) for k, v in content["kinetics"].items() if k != "source"},
+        tables=tables,
+    )
+
+
+def _equation(row: Mapping[str, Any]) -> str:
+    def side(terms: Mapping[str, float]) -> str:
+        return " + ".join(name if n == 1 else f"{n:g} {name}" for name, n in terms.items())
+
+    return f"{side(row['reactants'])} -> {side(row['products'])}"
+
+
+def _check_reaction(
+    row: Mapping[str, Any], phases: tuple[str, ...], gases: tuple[str, ...]
+) -> None:
+    unknown = (set(row["reactants"]) | set(row["products"])) - set(phases) - set(gases)
+    if unknown:
+        raise ConfigError(f"{_equation(row)}: unknown {', '.join(sorted(unknown))}")
+    if row["law"] not in LAWS:
+        raise ConfigError(f"{_equation(row)}: law {row['law']!r} is none of {', '.join(LAWS)}")
+    if row["core"] not in row["reactants"]:
+        raise ConfigError(f"{_equation(row)}: core {row['core']!r} is no reactant")
+
+
+def _coefficient(row: Mapping[str, Any], name: str) -> float:
+    return float(row["products"].get(name, 0.0)) - float(row["reactants"].get(name, 0.0))
+
+
+def _cores(row: Mapping[str, Any], names: tuple[str, ...]) -> tuple[int, int]:
+    backwards = next(name for name in row["products"] if name in names)
+    return names.index(row["core"]), names.index(backwards)
+
+
+def _reaction(row: Mapping[str, Any], sources: Mapping[str, str]) -> Reaction:
+    return Reaction(
+        equation=_equation(row),
+        law=row["law"],
+        core=row["core"],
+        needs_contact=bool(row["contact"]),
+        rate=float(row["rate"]),
+        activation_j_mol=float(row["activation_j_mol"]),
+        sigma_ln=float(row["sigma_ln"]),
+        co2_half_pa=float(row.get("co2_half_pa", np.inf)),
+        sources=tuple(sources.get(key, key) for key in row["source"]),
+    )
+
+
+def _arrhenius(rows: list[Mapping[str, Any]], grid: Floats, reference_k: float, key: str) -> Floats:
+    activation = np.array([float(row["activation_j_mol"]) for row in rows])
+    rate = np.array([float(row[key]) for row in rows])
+    exponent = np.outer(1.0 / reference_k - 1.0 / grid, activation / GAS_CONSTANT_J_MOL_K)
+    return np.ascontiguousarray(rate * np.exp(exponent))
+
+
+def _growth(content: Mapping[str, Any], grid: Floats) -> Floats:
+    # `size_m` is the crystallite that one hour at the reference temperature gives; the cubic law
+    # is that of growth limited by transport along boundaries with pores.
+    rows = [
+        {"rate": phase["growth"]["size_m"] ** 3 / 3600.0, **phase["growth"]}
+        for phase in content["phases"]
+    ]
+    return _arrhenius(rows, grid, content["kinetics"]["reference_k"], "rate")
+
+
+def _cation_shares(phases: tuple[Substance, ...], cations: list[str]) -> Floats:
+    counts = np.array([[phase.elements.get(c, 0.0) for c in cations] for phase in phases])
+    return counts / np.sum(counts, axis=1, keepdims=True)
+
+
+__all__ = [
+    "LAWS",
+    "STANDARD_PRESSURE_PA",
+    "MeltingLimit",
+    "Reaction",
+    "ReactionSystem",
+    "ReactionTables",
+    "build_system",
+    "load_system",
+    "system_names",
+]

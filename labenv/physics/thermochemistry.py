@@ -1,0 +1,246 @@
+"""Gibbs energies of condensed phases and gases from tabulated enthalpy, entropy and heat capacity.
+
+The energies stand on one scale: the enthalpy of formation at 298.15 K plus the substance's own
+enthalpy increment, minus temperature times absolute entropy. Differences between substances that
+balance in elements are reaction energies; no other difference means anything.
+
+A substance is a row of a data file (`labenv/physics/data/*.toml`), where every number carries its
+source. `stable_assemblage` gives the equilibrium that kinetics tends to; it is a reference for tests
+and for planning, and is not called while a sample is fired.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labenv_schemas.errors import ConfigError, ProposalError, SimulatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+GAS_CONSTANT_J_MOL_K = 8.314462618  # CODATA 2018, exact
+STANDARD_PRESSURE_PA = 1.0e5  # of the JANAF tables; the NBS tables use the same
+REFERENCE_K = 298.15
+
+
+@dataclass(frozen=True)
+class HeatCapacity:
+    """Heat capacity of one temperature interval, as in the NIST tables.
+
+    ``Cp = A + B t + C t^2 + D t^3 + E / t^2`` with t in thousands of kelvin and Cp in J/(mol K).
+
+    Attributes:
+        t_min_k: Lower bound, K.
+        t_max_k: Upper bound, K.
+        coefficients: A, B, C, D, E.
+        transition_j_mol: Enthalpy taken up at the lower bound, J/mol.
+    """
+
+    t_min_k: float
+    t_max_k: float
+    coefficients: tuple[float, float, float, float, float]
+    transition_j_mol: float = 0.0
+
+    def enthalpy_j_mol(self, temperature_k: Floats) -> Floats:
+        """Return the enthalpy gained between the lower bound and each temperature, J/mol."""
+        a, b, c, d, e = self.coefficients
+
+        def integral(t: Floats | float) -> Any:
+            return 1000.0 * (a * t + b * t**2 / 2 + c * t**3 / 3 + d * t**4 / 4 - e / t)
+
+        return np.asarray(integral(temperature_k / 1000.0) - integral(self.t_min_k / 1000.0))
+
+    def entropy_j_mol_k(self, temperature_k: Floats) -> Floats:
+        """Return the entropy gained between the lower bound and each temperature, J/(mol K)."""
+        a, b, c, d, e = self.coefficients
+
+        def integral(t: Floats | float) -> Any:
+            return a * np.log(t) + b * t + c * t**2 / 2 + d * t**3 / 3 - e / (2 * t**2)
+
+        return np.asarray(integral(temperature_k / 1000.0) - integral(self.t_min_k / 1000.0))
+
+
+@dataclass(frozen=True)
+class Substance:
+    """One phase or gas with its thermochemistry.
+
+    Attributes:
+        name: Name inside its chemical system, such as ``"rutile"``.
+        elements: Atoms per formula unit.
+        enthalpy_j_mol: Standard enthalpy of formation at 298.15 K, J/mol.
+        entropy_j_mol_k: Standard entropy at 298.15 K, J/(mol K).
+        heat_capacity: Adjoining intervals, the first beginning at 298.15 K.
+        uncertainty_j_mol: One standard deviation of the Gibbs energy, J/mol.
+        sources: Citations of the numbers.
+        estimate: Whether the numbers are our estimate and no table's.
+    """
+
+    name: str
+    elements: Mapping[str, float]
+    enthalpy_j_mol: float
+    entropy_j_mol_k: float
+    heat_capacity: tuple[HeatCapacity, ...]
+    uncertainty_j_mol: float
+    sources: tuple[str, ...]
+    estimate: bool = False
+
+    @property
+    def t_max_k(self) -> float:
+        """Highest temperature the heat capacity holds for, K."""
+        return self.heat_capacity[-1].t_max_k
+
+    def enthalpy_and_entropy(self, temperature_k: ArrayLike) -> tuple[Floats, Floats]:
+        """Return enthalpy and entropy at each temperature.
+
+        Args:
+            temperature_k: Temperatures, K, any shape.
+
+        Returns:
+            Enthalpy, J/mol, and entropy, J/(mol K), both of the temperatures' shape.
+
+        Raises:
+            ProposalError: If a temperature lies outside the range of the heat capacity.
+        """
+        t = np.asarray(temperature_k, dtype=np.float64)
+        if t.size and not bool(np.all((t >= REFERENCE_K - 1e-9) & (t <= self.t_max_k + 1e-9))):
+            raise ProposalError(
+                f"{self.name}: thermochemistry holds from {REFERENCE_K} K to {self.t_max_k} K; "
+                f"asked for {float(np.min(t)):.2f} K to {float(np.max(t)):.2f} K"
+            )
+        enthalpy = np.full(t.shape, self.enthalpy_j_mol)
+        entropy = np.full(t.shape, self.entropy_j_mol_k)
+        for interval in self.heat_capacity:
+            reached = t >= interval.t_min_k
+            inside = np.clip(t, interval.t_min_k, interval.t_max_k)
+            jump = np.where(reached, interval.transition_j_mol, 0.0)
+            enthalpy = enthalpy + jump + interval.enthalpy_j_mol(inside)
+            entropy = entropy + jump / interval.t_min_k + interval.entropy_j_mol_k(inside)
+        return enthalpy, entropy
+
+    def gibbs_j_mol(self, temperature_k: ArrayLike) -> Floats:
+        """Return the standard Gibbs energy at each temperature.
+
+        Args:
+            temperature_k: Temperatures, K, any shape.
+
+        Returns:
+            Gibbs energy, J/mol, of the temperatures' shape.
+        """
+        enthalpy, entropy = self.enthalpy_and_entropy(temperature_k)
+        return enthalpy - np.asarray(temperature_k, dtype=np.float64) * entropy
+
+
+def read_substance(row: Mapping[str, Any], sources: Mapping[str, str]) -> Substance:
+    """Build a substance from one row of a data file.
+
+    Args:
+        row: The table of a phase or gas, keys as in `labenv/physics/data/*.toml`.
+        sources: Citations by key.
+
+    Returns:
+        The substance.
+
+    Raises:
+        ConfigError: If a key is missing, a source is not listed, or intervals do not adjoin.
+    """
+    try:
+        intervals = tuple(
+            HeatCapacity(
+                t_min_k=float(item["t_min_k"]),
+                t_max_k=float(item["t_max_k"]),
+                coefficients=(
+                    float(item["A"]),
+                    float(item.get("B", 0.0)),
+                    float(item.get("C", 0.0)),
+                    float(item.get("D", 0.0)),
+                    float(item.get("E", 0.0)),
+                ),
+                transition_j_mol=float(item.get("transition_j_mol", 0.0)),
+            )
+            for item in row["heat_capacity"]
+        )
+        substance = Substance(
+            name=str(row["name"]),
+            elements={str(k): float(v) for k, v in row["elements"].items()},
+            enthalpy_j_mol=float(row["enthalpy_j_mol"]),
+            entropy_j_mol_k=float(row["entropy_j_mol_k"]),
+            heat_capacity=intervals,
+            uncertainty_j_mol=float(row["uncertainty_j_mol"]),
+            sources=tuple(sources[key] for key in row["source"]),
+            estimate=bool(row.get("estimate", False)),
+        )
+    except KeyError as cause:
+        raise ConfigError(f"{row.get('name', 'unnamed substance')}: missing {cause}") from cause
+    bounds = [REFERENCE_K] + [interval.t_max_k for interval in intervals]
+    for interval, begin in zip(intervals, bounds, strict=False):
+        if interval.t_min_k != begin or interval.t_max_k <= begin:
+            raise ConfigError(
+                f"{substance.name}: heat capacity interval {interval.t_min_k}-{interval.t_max_k} K "
+                f"must begin at {begin} K and end above it"
+            )
+    return substance
+
+
+def stable_assemblage(
+    phases: Sequence[Substance],
+    gases: Sequence[Substance],
+    amounts_mol: ArrayLike,
+    temperature_k: float,
+    gas_pa: ArrayLike,
+) -> Floats:
+    """Return the equilibrium amounts of the condensed phases under a gas of fixed pressures.
+
+    Pure phases and a gas large enough not to change make the minimum of the Gibbs energy a linear
+    programme over amounts, with the gases exchanged freely.
+
+    Args:
+        phases: Condensed phases, P of them.
+        gases: Gas species, G of them.
+        amounts_mol: Amounts of the phases to start from, mol, shape (P,).
+        temperature_k: Temperature, K.
+        gas_pa: Partial pressure of each gas, Pa, shape (G,), each above zero.
+
+    Returns:
+        Amounts at equilibrium, mol, shape (P,).
+
+    Raises:
+        ProposalError: If a pressure is not above zero or the temperature is out of range.
+        SimulatorError: If the linear programme has no solution.
+
+    Source:
+        White, Johnson & Dantzig, J. Chem. Phys. 28, 751 (1958), doi:10.1063/1.1744264.
+    """
+    from scipy.optimize import linprog
+
+    start = np.asarray(amounts_mol, dtype=np.float64)
+    pressure = np.asarray(gas_pa, dtype=np.float64)
+    if not bool(np.all(pressure > 0.0)):
+        raise ProposalError(f"gas pressures must be above 0 Pa for an equilibrium, got {pressure}")
+    substances = [*phases, *gases]
+    elements = sorted({element for substance in substances for element in substance.elements})
+    balance = np.array([[s.elements.get(e, 0.0) for s in substances] for e in elements])
+    energy = np.array([float(s.gibbs_j_mol(temperature_k)) for s in substances])
+    energy[len(phases) :] += (
+        GAS_CONSTANT_J_MOL_K * temperature_k * np.log(pressure / STANDARD_PRESSURE_PA)
+    )
+    # Shift by a combination of the elements, which leaves the minimum where it is and keeps the
+    # numbers near those of reaction energies.
+    shift = np.linalg.lstsq(balance.T, energy, rcond=None)[0]
+    scale = float(np.sum(start)) or 1.0
+    result = linprog(
+        (energy - balance.T @ shift) / 1000.0,
+        A_eq=balance,
+        b_eq=balance[:, : len(phases)] @ (start / scale),
+        bounds=[(0.0, None)] * len(phases) + [(None, None)] * len(gases),
+        method="highs",
+    )
+    if not result.success:
+        raise SimulatorError(f"no equilibrium at {temperature_k} K: {result.message}")
+    return np.asarray(result.x[: len(phases)], dtype=np.float64) * scale
