@@ -34,6 +34,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from labenv.physics.kinetics_kernel import Batch
+
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
@@ -68,12 +71,16 @@ class StepControl:
     """How finely a firing is integrated.
 
     Attributes:
-        share: Largest share of the cations that one reaction may turn over in a step.
+        tolerance: Error of a step that is aimed at, as a share of the cations; it is that of the
+            lower of two orders, so the sum over the steps stays of this size.
         temperature_k: Largest change of temperature in a step, K.
     """
 
-    share: float = 0.03
-    temperature_k: float = 20.0
+    tolerance: float = 3e-3
+    temperature_k: float = 40.0
+
+
+DEFAULT_CONTROL = StepControl()
 
 
 @dataclass(frozen=True)
@@ -114,7 +121,7 @@ def react(
     gas_pa: ArrayLike = AIR_PA,
     parameters: ArrayLike | None = None,
     *,
-    control: StepControl = StepControl(),  # noqa: B008 - frozen
+    control: StepControl = DEFAULT_CONTROL,
     threads: int = 1,
 ) -> ReactionResult:
     """Fire a batch of powders, each by its own programme.
@@ -139,58 +146,70 @@ def react(
     Source:
         Ginstling & Brounshtein, J. Appl. Chem. USSR 23, 1327 (1950).
     """
-    count, tab = len(powder), system.tables
-    time = _rows(programs.time_s, count, "heat programmes")
+    from labenv.physics.kinetics_kernel import Batch, Model, fire_rows
+
+    count, constants = len(powder), system.constants
     temperature = _rows(programs.temperature_k, count, "heat programmes")
     _check_temperature(system, temperature)
-    pressure = _positive(_rows(np.atleast_2d(gas_pa), count, "gas pressures"), "gas pressures")
-    if pressure.shape[1] != len(system.gases):
-        raise ProposalError(f"gas pressures need {len(system.gases)} columns, got {pressure.shape}")
-    factors = np.ones(len(system.reactions)) if parameters is None else parameters
-    factors = _positive(_rows(np.atleast_2d(factors), count, "kinetic factors"), "kinetic factors")
-    after = powder.rows(slice(None))
-    gas = np.zeros_like(after.gas_released_mol)
-    cube = after.crystallite_m**3
-    cations = after.amounts_mol @ tab.cation_count
-    scalars = np.column_stack([after.contact, after.packing, after.segregation, cations])
-    liquid, steps = np.zeros(count), np.zeros(count, dtype=np.int64)
-    constants = system.constants
-    model = np.array([
-        *(constants[k] for k in ("interface_m", "scarce_fraction", "unmixed_rate")),
-        control.share,
-        control.temperature_k,
-        *(constants[k] for k in ("active_above_k", "nucleus_m")),
-    ])
-    table = (
-        tab.grid_min_k, tab.rate, tab.inverse_k, tab.stoichiometry, tab.gas_stoichiometry, tab.law,
-        tab.core, tab.needs_contact, tab.cation_count, tab.cation_share,
-    )  # fmt: skip
-    melt = (tab.growth, tab.melting_k, tab.melting_phase)
+    batch = Batch(
+        time_s=_rows(programs.time_s, count, "heat programmes"),
+        temperature_k=temperature,
+        x=_pack(system, powder),
+        powder=np.column_stack(
+            [
+                powder.contact * powder.packing,
+                powder.contact,
+                powder.segregation,
+                np.sum(powder.amounts_mol * system.tables.cation[:, 0], axis=1),
+            ]
+        ),
+        factor=_factors(system, count, gas_pa, parameters),
+        liquid=np.zeros(count),
+        steps=np.zeros(count, dtype=np.int64),
+    )
+    model = Model(
+        **{name: constants[name] for name in Model._fields[:5]},
+        tolerance=control.tolerance,
+        step_k=control.temperature_k,
+    )
 
     def run(first: int, last: int) -> None:
-        from labenv.physics.kinetics_kernel import fire_rows
-
-        fire_rows(
-            first, last, time, temperature, after.amounts_mol, gas, after.reference_mol,
-            after.particle_radius_m, cube, scalars, _gas_factors(system, pressure), factors, model,
-            table, melt, liquid, steps,
-        )  # fmt: skip
+        fire_rows(first, last, batch, model, system.tables)
 
     _share_out(run, count, threads)
-    if bool(np.any(steps < 0)):
-        worst = int(np.argmin(steps))
-        raise SimulatorError(f"sample {worst}: firing not finished after {-steps[worst]} steps")
-    return ReactionResult(
-        powder=replace(
-            after,
-            crystallite_m=np.cbrt(cube),
-            gas_released_mol=powder.gas_released_mol + gas,
-            liquid_share=np.maximum(powder.liquid_share, liquid),
-        ),
-        gas_released_mol=gas,
-        liquid_share=liquid,
-        steps=steps,
+    if bool(np.any(batch.steps < 0)):
+        worst = int(np.argmin(batch.steps))
+        raise SimulatorError(f"sample {worst}: not finished after {-batch.steps[worst]} steps")
+    return _unpack(system, powder, batch)
+
+
+def _pack(system: ReactionSystem, powder: PowderState) -> Floats:
+    from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE, ROWS
+
+    phases = len(system.phases)
+    x = np.zeros((len(powder), ROWS, phases + len(system.gases)))
+    x[:, NOW, :phases] = powder.amounts_mol
+    x[:, REFERENCE, :phases] = powder.reference_mol
+    x[:, RADIUS, :phases] = powder.particle_radius_m
+    x[:, CUBE, :phases] = powder.crystallite_m**3
+    return x
+
+
+def _unpack(system: ReactionSystem, powder: PowderState, batch: Batch) -> ReactionResult:
+    from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE
+
+    phases = len(system.phases)
+    gas = batch.x[:, NOW, phases:].copy()
+    after = replace(
+        powder,
+        amounts_mol=batch.x[:, NOW, :phases].copy(),
+        reference_mol=batch.x[:, REFERENCE, :phases].copy(),
+        particle_radius_m=batch.x[:, RADIUS, :phases].copy(),
+        crystallite_m=np.cbrt(batch.x[:, CUBE, :phases]),
+        gas_released_mol=powder.gas_released_mol + gas,
+        liquid_share=np.maximum(powder.liquid_share, batch.liquid),
     )
+    return ReactionResult(after, gas, batch.liquid, batch.steps)
 
 
 def _rows(values: ArrayLike, count: int, what: str) -> Floats:
@@ -215,28 +234,34 @@ def _check_temperature(system: ReactionSystem, temperature: Floats) -> None:
         )
 
 
-def _gas_factors(system: ReactionSystem, pressure_pa: Floats) -> Floats:
-    """Return, for each sample and reaction, the reaction quotient and CO2's hindrance."""
-    tab = system.tables
-    quotient = np.prod(
-        (pressure_pa[:, None, :] / STANDARD_PRESSURE_PA) ** tab.gas_stoichiometry[None], axis=2
-    )
+def _factors(
+    system: ReactionSystem, count: int, gas_pa: ArrayLike, parameters: ArrayLike | None
+) -> Floats:
+    """Return the reaction quotient and the factor on the rate, shape (N, R, 2)."""
+    pressure = _positive(_rows(np.atleast_2d(gas_pa), count, "gas pressures"), "gas pressures")
+    if pressure.shape[1] != len(system.gases):
+        raise ProposalError(f"gas pressures need {len(system.gases)} columns, got {pressure.shape}")
+    factors = np.ones(len(system.reactions)) if parameters is None else parameters
+    factors = _positive(_rows(np.atleast_2d(factors), count, "kinetic factors"), "kinetic factors")
+    if factors.shape[1] != len(system.reactions):
+        raise ProposalError(
+            f"kinetic factors need {len(system.reactions)} columns, got {factors.shape}"
+        )
+    share = pressure[:, None, :] / STANDARD_PRESSURE_PA
+    quotient = np.prod(share ** system.gas_stoichiometry[None], axis=2)
     names = [gas.name for gas in system.gases]
-    co2 = pressure_pa[:, names.index("CO2")] if "CO2" in names else np.zeros(len(pressure_pa))
-    return np.ascontiguousarray(
-        np.stack([quotient, 1.0 / (1.0 + co2[:, None] / tab.co2_half_pa)], axis=2)
-    )
+    co2 = pressure[:, names.index("CO2")] if "CO2" in names else np.zeros(count)
+    half = np.array([reaction.co2_half_pa for reaction in system.reactions])
+    return np.stack([quotient, factors / (1.0 + co2[:, None] / half)], axis=2)
 
 
 def _share_out(run: Callable[[int, int], None], count: int, threads: int) -> None:
     if threads <= 1 or count < 2 * threads:
         run(0, count)
         return
-    edges = np.linspace(0, count, threads + 1).astype(int)
+    edges = [count * part // threads for part in range(threads + 1)]
     with ThreadPoolExecutor(threads) as pool:
-        for done in [
-            pool.submit(run, int(a), int(b)) for a, b in zip(edges, edges[1:], strict=False)
-        ]:
+        for done in [pool.submit(run, first, last) for first, last in pairwise(edges)]:
             done.result()
 
 

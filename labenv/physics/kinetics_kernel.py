@@ -1,230 +1,352 @@
 """The compiled integrator behind `labenv.physics.kinetics`; call that module, not this one.
 
-One sample at a time, so that a sample's numbers do not depend on its neighbours in the batch. A step
-passes over the reactions twice with half the step each, forwards and then backwards through the
-list (Strang 1968), and every reaction turns over ``avail (1 - exp(-v h / avail))``, which no step
-size can drive below zero. Steps are as long as two limits allow: a change of temperature and a
-share of the cations converted; a step that overshoots the second is taken again, shorter.
+One sample at a time, so that a sample's numbers do not depend on its neighbours in the batch. A
+step is the explicit midpoint rule on the extents of the reactions, with two guards. Extents are
+limited so that no phase gives more than it has and gains (`_advance`), which keeps amounts at or
+above zero, and elements conserved, for every step size and every stiffness. The difference between
+the midpoint's step and Euler's is the error that sets the next step's length.
 """
 
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 
 import numpy as np
 from numba import njit
 
 from labenv.physics.reactions import GRID_STEP_K
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from labenv.physics.reactions import ReactionTables
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
 _STEP_K = GRID_STEP_K
 _REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
-_MAX_STEPS = 200_000
+_MAX_STEPS = 50_000
+_TRACE = 1.0e-13  # share of the cations below which a reaction does not start
+
+# Rows of a sample's array `x`, shape (10, P + G): one column a phase, then one a gas.
+NOW, MIDDLE, NEXT, REFERENCE, RADIUS, CUBE, ROOT, LOSS, GAIN, LIMIT = range(10)
+ROWS = 10
+
+F = TypeVar("F", bound="Callable[..., object]")
 
 
-@njit(cache=True, nogil=True)
-def segregation(n, cation_count, cation_share):
+def compiled(function: F) -> F:
+    """Return the function compiled by numba, cached on disk and free of the interpreter's lock."""
+    wrap = njit(cache=True, nogil=True, error_model="numpy")
+    return cast("F", wrap(function))
+
+
+class Model(NamedTuple):
+    """Constants of the kinetic model and of the integrator; see the data file and `StepControl`."""
+
+    interface_m: float
+    scarce_fraction: float
+    unmixed_rate: float
+    active_above_k: float
+    nucleus_m: float
+    tolerance: float
+    step_k: float
+
+
+class Batch(NamedTuple):
+    """Arrays of N samples: the state, changed in place, and the conditions of the firing."""
+
+    time_s: Floats
+    temperature_k: Floats
+    x: Floats  # (N, 10, P + G)
+    powder: Floats  # (N, 4): contact times packing, contact, segregation, cations in mol
+    factor: Floats  # (N, R, 2): reaction quotient, factor on the rate
+    liquid: Floats
+    steps: Ints
+
+
+class Work(NamedTuple):
+    """Room for the reactions that run in a stage."""
+
+    flow: Floats  # (R,) mol/s
+    pick: Ints  # (R, 2) reaction, side
+
+
+@compiled
+def segregation(x: Floats, row: int, cation: Floats) -> float:
     """Return how unmixed the cations are, 0 (one composition) to 1 (pure precursors)."""
-    phases, kinds = cation_share.shape
+    phases, kinds = cation.shape
     total = 0.0
     for p in range(phases):
-        total += n[p] * cation_count[p]
-    if total <= 0.0:
-        return 0.0
-    spread = 0.0
-    widest = 0.0
-    for c in range(kinds):
+        total += x[row, p] * cation[p, 0]
+    spread, widest = 0.0, 0.0
+    for c in range(1, kinds):
         mean = 0.0
         for p in range(phases):
-            mean += n[p] * cation_count[p] * cation_share[p, c]
+            mean += x[row, p] * cation[p, 0] * cation[p, c]
         mean /= total
         for p in range(phases):
-            spread += n[p] * cation_count[p] * abs(cation_share[p, c] - mean)
+            spread += x[row, p] * cation[p, 0] * abs(cation[p, c] - mean)
         widest += 2.0 * mean * (1.0 - mean)
     return spread / (total * widest) if widest > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
-def _access(n, contact, fresh, unmixed_rate, cation_count, cation_share):
-    """Return the share of the full rate left once mixing has been used up."""
+@compiled
+def _reach(x: Floats, row: int, powder: Floats, unmixed_rate: float, cation: Floats) -> float:
+    """Return the factor of mixing on the rates: contact area, and what is left within reach."""
+    area, contact, fresh = powder[0], powder[1], powder[2]
     if fresh <= 0.0:
-        return 1.0
-    used = (1.0 - segregation(n, cation_count, cation_share) / fresh) / max(contact, 1e-9)
+        return area
+    used = (1.0 - segregation(x, row, cation) / fresh) / contact
     if used <= 0.0:
-        return 1.0
-    return unmixed_rate + (1.0 - unmixed_rate) * max(0.0, 1.0 - used**4)
+        return area
+    left = max(0.0, 1.0 - used * used * used * used)
+    return area * (unmixed_rate + (1.0 - unmixed_rate) * left)
 
 
-@njit(cache=True, nogil=True)
-def _sweep(
-    h, backwards, temperature, n, gas, ref, radius, powder, gas_factor, multiplier, model, tab
-):
-    """Let every reaction act for h seconds; return the largest flux in cations a second."""
-    grid_min, rate, inverse_k, stoichiometry, gas_stoichiometry, law, core, contact_flag = tab[:8]
-    cation_count, cation_share = tab[8], tab[9]
-    contact, packing, fresh, cations = powder[0], powder[1], powder[2], powder[3]
-    interface, scarce, unmixed_rate = model[0], model[1], model[2]
-    reactions, phases = stoichiometry.shape
-    position = (temperature - grid_min) / _STEP_K
-    k = min(max(int(position), 0), rate.shape[0] - 2)
+@compiled
+def _cube_root(value: float, guess: float) -> float:
+    """Return the cube root, by one step of Halley's from a near guess."""
+    cube = guess * guess * guess
+    if abs(cube - value) > 0.05 * value:  # a near guess leaves an error below 4e-6
+        return np.cbrt(value)
+    return guess * (cube + 2.0 * value) / (2.0 * cube + value)
+
+
+@compiled
+def _geometry(law: int, u: float, square: float, interface_m: float) -> float:
+    """Return the law's factor on the rate: `u` is the core's radius as a share of the first."""
+    if law == 0:  # Ginstling & Brounshtein, with the interface as extra thickness
+        return 3.0 * u * u / (interface_m * math.sqrt(square) + square * (u - u * u))
+    if law == 1:
+        return 3.0 * u * u / math.sqrt(square)
+    return u * u * u
+
+
+@compiled
+def _available(
+    x: Floats, row: int, member: Ints, coefficient: Floats, r: int, side: int
+) -> float:
+    """Return the moles of reaction that the scarcest condensed reactant allows."""
+    available = math.inf
+    for place in range(3):
+        p = member[r, side, place]
+        if p >= 0:
+            available = min(available, x[row, p] / coefficient[r, side, place])
+    return available
+
+
+@compiled
+def _evaluate(
+    row: int, temperature_k: float, x: Floats, powder: Floats, factor: Floats, work: Work,
+    model: Model, tab: ReactionTables,
+) -> tuple[int, float]:  # fmt: skip
+    """Fill `work` with the reactions that run; return how many, and the largest flux in cations."""
+    curve, member, coefficient, kind, cation = (
+        tab.curve, tab.member, tab.coefficient, tab.kind, tab.cation,
+    )  # fmt: skip
+    flow, pick = work.flow, work.pick
+    position = (temperature_k - tab.grid_min_k) / _STEP_K
+    k = min(max(int(position), 0), curve.shape[0] - 2)
     w = position - k
-    near = contact * packing * _access(n, contact, fresh, unmixed_rate, cation_count, cation_share)
-    root = np.empty(phases)
-    for p in range(phases):
-        ref[p] = max(ref[p], n[p])
-        root[p] = np.cbrt(n[p] / ref[p]) if n[p] > 0.0 else 0.0
-    fastest = 0.0
-    for step in range(reactions):
-        r = reactions - 1 - step if backwards else step
-        quotient = gas_factor[r, 0] * ((1.0 - w) * inverse_k[k, r] + w * inverse_k[k + 1, r])
+    reach = _reach(x, row, powder, model.unmixed_rate, cation)
+    for p in range(cation.shape[0]):
+        if x[row, p] > 0.0:
+            x[REFERENCE, p] = max(x[REFERENCE, p], x[row, p])
+            x[ROOT, p] = _cube_root(x[row, p] / x[REFERENCE, p], x[ROOT, p])
+    count, fastest = 0, 0.0
+    for r in range(kind.shape[0]):
+        quotient = factor[r, 0] * ((1.0 - w) * curve[k, 1, r] + w * curve[k + 1, 1, r])
         side = 0 if quotient < 1.0 else 1
-        sign = -1.0 if side == 0 else 1.0
-        middle = core[r, side]
-        if n[middle] <= 0.0:
+        core = member[r, side, 0]
+        moved = coefficient[r, side, 0] * cation[core, 0]
+        available = _available(x, row, member, coefficient, r, side)
+        if available * moved <= _TRACE * powder[3]:
             continue
-        available = math.inf
-        square = 0.0
-        partner = 1.0
-        for p in range(phases):
-            used = sign * stoichiometry[r, p]
-            if used > 0.0:
-                available = min(available, n[p] / used)
-                square += radius[p] * radius[p]
-                if p != middle:
-                    partner *= n[p] / (n[p] + scarce * cations)
-        if available <= 0.0:
-            continue
-        drive = 1.0 - quotient if side == 0 else min(quotient - 1.0, _REVERSE_CAP)
-        u = root[middle]
-        v = multiplier[r] * ((1.0 - w) * rate[k, r] + w * rate[k + 1, r]) * drive
-        v *= partner * gas_factor[r, 1] * ref[middle] / abs(stoichiometry[r, middle])
-        if law[r] == 0:
-            length = math.sqrt(square)
-            v *= 3.0 * u * u / (square * (interface / length + u - u * u))
-        elif law[r] == 1:
-            v *= 3.0 * u * u / math.sqrt(square)
-        else:
-            v *= u * u * u
-        if contact_flag[r] == 1:
-            v *= near
-        moved = abs(stoichiometry[r, middle]) * cation_count[middle]
-        if available * moved > model[3] * cations:  # else no step can turn over too much
-            fastest = max(fastest, v * moved)
-        if h > 0.0:
-            extent = sign * available * math.expm1(-v * h / available)
-            for p in range(phases):
-                if stoichiometry[r, p] != 0.0:
-                    n[p] = max(0.0, n[p] + stoichiometry[r, p] * extent)
-            for g in range(gas.shape[0]):
-                gas[g] += gas_stoichiometry[r, g] * extent
-    return fastest
+        v = factor[r, 1] * ((1.0 - w) * curve[k, 0, r] + w * curve[k + 1, 0, r])
+        v *= 1.0 - quotient if side == 0 else min(quotient - 1.0, _REVERSE_CAP)
+        v *= x[REFERENCE, core] / coefficient[r, side, 0]
+        if kind[r, 1] == 1:
+            v *= reach
+        square = x[RADIUS, core] * x[RADIUS, core]
+        for place in range(1, 3):
+            p = member[r, side, place]
+            if p >= 0:
+                square += x[RADIUS, p] * x[RADIUS, p]
+                v *= x[row, p] / (x[row, p] + model.scarce_fraction * powder[3])
+        v *= _geometry(kind[r, 0], x[ROOT, core], square, model.interface_m)
+        flow[count], pick[count, 0], pick[count, 1] = v, r, side
+        count += 1
+        fastest = max(fastest, v * moved)
+    return count, fastest
 
 
-@njit(cache=True, nogil=True)
-def _grow(h, temperature, n, cube, radius, nucleus, grid_min, growth):
-    """Let the crystallites grow for h seconds, and particles with them once they are as large."""
-    position = (temperature - grid_min) / _STEP_K
+@compiled
+def _used_share(loss: float, stock: float) -> float:
+    """Return ``(1 - exp(-y)) / y`` of y = loss / stock, by a Padé form where it is as good."""
+    if stock <= 0.0:
+        return 0.0
+    y = loss / stock
+    if y < 0.25:  # relative error below 6e-6
+        return 1.0 / (1.0 + y * (0.5 + y / 12.0))
+    return -math.expm1(-y) / y
+
+
+@compiled
+def _share(x: Floats, member: Ints, r: int, side: int) -> float:
+    """Return the smallest limit among a side's condensed phases."""
+    share = 1.0
+    for place in range(3):
+        if member[r, side, place] >= 0:
+            share = min(share, x[LIMIT, member[r, side, place]])
+    return share
+
+
+@compiled
+def _advance(
+    h: float, count: int, target: int, x: Floats, work: Work, member: Ints, coefficient: Floats
+) -> None:
+    """Set row `target` to the amounts after h seconds of the flows in `work`.
+
+    Each phase's loss L is cut to ``stock (1 - exp(-L / stock))``. The stock is what there is and
+    what is sure to be made meanwhile: first the cuts are taken from the amounts alone, which gives
+    that sure gain, then again with it.
+    """
+    flow, pick = work.flow, work.pick
+    columns = x.shape[1]
+    for p in range(columns):
+        x[LOSS, p] = 0.0
+        x[GAIN, p] = 0.0
+        x[target, p] = x[NOW, p]
+    for j in range(count):
+        r, side = pick[j, 0], pick[j, 1]
+        for place in range(3):
+            p = member[r, side, place]
+            if p >= 0:
+                x[LOSS, p] += h * flow[j] * coefficient[r, side, place]
+    for p in range(columns):
+        x[LIMIT, p] = _used_share(x[LOSS, p], x[NOW, p])
+    for j in range(count):
+        r, side = pick[j, 0], pick[j, 1]
+        extent = h * flow[j] * _share(x, member, r, side)
+        for place in range(3):
+            p = member[r, 1 - side, place]
+            if p >= 0:
+                x[GAIN, p] += extent * coefficient[r, 1 - side, place]
+    for p in range(columns):
+        x[LIMIT, p] = _used_share(x[LOSS, p], x[NOW, p] + x[GAIN, p])
+    for j in range(count):
+        r, side = pick[j, 0], pick[j, 1]
+        extent = h * flow[j] * _share(x, member, r, side)
+        for place in range(5):
+            p, q = member[r, side, place], member[r, 1 - side, place]
+            if p >= 0:
+                x[target, p] -= extent * coefficient[r, side, place]
+            if q >= 0:
+                x[target, q] += extent * coefficient[r, 1 - side, place]
+
+
+@compiled
+def _error(x: Floats, cation: Floats, cations: float) -> float:
+    """Return the largest difference of the midpoint's step from Euler's, in shares of cations."""
+    error = 0.0
+    for p in range(cation.shape[0]):
+        euler = 2.0 * x[MIDDLE, p] - x[NOW, p]
+        error = max(error, abs(x[NEXT, p] - euler) * cation[p, 0])
+    return error / cations
+
+
+@compiled
+def _accept(h: float, temperature_k: float, x: Floats, model: Model, tab: ReactionTables) -> None:
+    """Take over the step, and let the crystallites grow, and particles once they are as large."""
+    growth = tab.growth
+    position = (temperature_k - tab.grid_min_k) / _STEP_K
     k = min(max(int(position), 0), growth.shape[0] - 2)
     w = position - k
-    for p in range(n.shape[0]):
-        if n[p] <= 0.0:
-            cube[p] = nucleus * nucleus * nucleus
+    phases = growth.shape[1]
+    for p in range(x.shape[1]):  # rounding may leave a phase an ulp below zero; gases may be below
+        x[NOW, p] = x[NEXT, p] if p >= phases else max(0.0, x[NEXT, p])
+    for p in range(phases):
+        if x[NOW, p] <= 0.0:
+            x[CUBE, p] = model.nucleus_m**3
             continue
-        cube[p] += h * ((1.0 - w) * growth[k, p] + w * growth[k + 1, p])
-        if cube[p] > 8.0 * radius[p] ** 3:
-            radius[p] = 0.5 * np.cbrt(cube[p])
+        x[CUBE, p] += h * ((1.0 - w) * growth[k, p] + w * growth[k + 1, p])
+        if x[CUBE, p] > 8.0 * x[RADIUS, p] ** 3:
+            x[RADIUS, p] = 0.5 * np.cbrt(x[CUBE, p])
 
 
-@njit(cache=True, nogil=True)
-def _liquid(temperature, n, cations, cation_count, melting_k, melting_phase):
+@compiled
+def _liquid(temperature_k: float, x: Floats, cations: float, tab: ReactionTables) -> float:
     """Return the share of the cations in a liquid, by the scarcest phase of each melting set."""
     share = 0.0
-    for m in range(melting_k.shape[0]):
-        if temperature <= melting_k[m]:
+    for m in range(tab.melting_k.shape[0]):
+        if temperature_k <= tab.melting_k[m]:
             continue
-        scarcest = math.inf
-        members = 0
-        for p in range(n.shape[0]):
-            if melting_phase[m, p] > 0.0:
+        scarcest, members = math.inf, 0
+        for p in range(tab.cation.shape[0]):
+            if tab.melting_phase[m, p] > 0.0:
                 members += 1
-                scarcest = min(scarcest, n[p] * cation_count[p])
-        if members > 0:
-            share = max(share, members * scarcest / cations)
+                scarcest = min(scarcest, x[NOW, p] * tab.cation[p, 0])
+        share = max(share, members * scarcest / cations)
     return min(1.0, share)
 
 
-@njit(cache=True, nogil=True)
-def fire(
-    time, temperature, n, gas, ref, radius, cube, powder, gas_factor, multiplier, model, tab, melt
-):
-    """Integrate one sample in place; return (peak liquid share, steps), steps < 0 if too many."""
-    share_limit, step_limit_k, active_k, nucleus = model[3], model[4], model[5], model[6]
-    cations = powder[3]
-    growth, melting_k, melting_phase = melt
-    lowest_melting = np.min(melting_k) if melting_k.shape[0] > 0 else math.inf
-    n_kept = np.empty_like(n)
-    gas_kept = np.empty_like(gas)
-    ref_kept = np.empty_like(ref)
-    peak_liquid = 0.0
-    steps = 0
-    for s in range(time.shape[0] - 1):
-        span = time[s + 1] - time[s]
-        if span <= 0.0 or max(temperature[s], temperature[s + 1]) < active_k:
-            continue
-        slope = (temperature[s + 1] - temperature[s]) / span
-        done = 0.0
-        if slope > 0.0 and temperature[s] < active_k:
-            done = (active_k - temperature[s]) / slope
-        end = span
-        if slope < 0.0 and temperature[s + 1] < active_k:
-            end = (active_k - temperature[s]) / slope
-        flux = _sweep(
-            0.0, False, temperature[s] + slope * done, n, gas, ref, radius, powder, gas_factor,
-            multiplier, model, tab,
-        )  # fmt: skip
-        longest = step_limit_k / abs(slope) if slope != 0.0 else math.inf
-        shrink = 1.0
-        while done < end:
-            h = min(end - done, longest)
-            if flux > 0.0:
-                h = min(h, share_limit * cations / flux)
-            h *= shrink
-            middle_k = temperature[s] + slope * (done + 0.5 * h)
-            n_kept[:], gas_kept[:], ref_kept[:] = n, gas, ref
-            first = _sweep(
-                0.5 * h, False, middle_k, n, gas, ref, radius, powder, gas_factor, multiplier,
-                model, tab,
-            )  # fmt: skip
-            second = _sweep(
-                0.5 * h, True, middle_k, n, gas, ref, radius, powder, gas_factor, multiplier,
-                model, tab,
-            )  # fmt: skip
-            steps += 1
-            if steps > _MAX_STEPS:
-                return peak_liquid, -steps
-            if 0.5 * h * (first + second) > 2.0 * share_limit * cations and shrink > 1e-3:
-                n[:], gas[:], ref[:] = n_kept, gas_kept, ref_kept
-                flux = max(flux, first)
-                shrink *= 0.5
-                continue
-            shrink = 1.0
-            flux = second
+@compiled
+def _line(
+    begin_k: float, slope: float, span: float, x: Floats, powder: Floats, factor: Floats,
+    work: Work, model: Model, tab: ReactionTables,
+) -> tuple[float, int]:  # fmt: skip
+    """Integrate one straight piece of a programme; return peak liquid share and steps taken."""
+    member, coefficient, cation, cations = tab.member, tab.coefficient, tab.cation, powder[3]
+    longest = model.step_k / abs(slope) if slope != 0.0 else span
+    done, liquid, steps = 0.0, 0.0, 0
+    count, fastest = _evaluate(NOW, begin_k, x, powder, factor, work, model, tab)
+    wanted = 3.0 * model.tolerance * cations / fastest if fastest > 0.0 else span
+    while done < span and steps < _MAX_STEPS:
+        h = min(wanted, longest, span - done)
+        middle_k = begin_k + slope * (done + 0.5 * h)
+        _advance(0.5 * h, count, MIDDLE, x, work, member, coefficient)
+        count, _ = _evaluate(MIDDLE, middle_k, x, powder, factor, work, model, tab)
+        _advance(h, count, NEXT, x, work, member, coefficient)
+        error = _error(x, cation, cations)
+        wanted = h * min(4.0, max(0.2, 0.9 * math.sqrt(model.tolerance / (error + 1e-12))))
+        if error <= 2.0 * model.tolerance:
             done += h
-            _grow(h, middle_k, n, cube, radius, nucleus, tab[0], growth)
-            hottest = temperature[s] + slope * (done if slope > 0.0 else done - h)
-            if hottest > lowest_melting:
-                now = _liquid(hottest, n, cations, tab[8], melting_k, melting_phase)
-                peak_liquid = max(peak_liquid, now)
-    return peak_liquid, steps
+            _accept(h, middle_k, x, model, tab)
+            hottest = begin_k + slope * (done if slope > 0.0 else done - h)
+            liquid = max(liquid, _liquid(hottest, x, cations, tab))
+        now_k = begin_k + slope * done
+        count, _ = _evaluate(NOW, now_k, x, powder, factor, work, model, tab)
+        steps += 1
+    return liquid, steps if done >= span else _MAX_STEPS + 1
 
 
-@njit(cache=True, nogil=True)
-def fire_rows(
-    first, last, time, temperature, n, gas, ref, radius, cube, powder, gas_factor, multiplier,
-    model, tab, melt, liquid, steps,
-):  # fmt: skip
-    """Integrate the rows from `first` up to `last` in place."""
+@compiled
+def fire_rows(first: int, last: int, batch: Batch, model: Model, tab: ReactionTables) -> None:
+    """Integrate the rows from `first` up to `last` in place; steps below 0 mean not finished."""
+    reactions = tab.kind.shape[0]
+    work = Work(np.zeros(reactions), np.zeros((reactions, 2), dtype=np.int64))
     for i in range(first, last):
-        liquid[i], steps[i] = fire(
-            time[i], temperature[i], n[i], gas[i], ref[i], radius[i], cube[i], powder[i],
-            gas_factor[i], multiplier[i], model, tab, melt,
-        )  # fmt: skip
+        time, heat = batch.time_s[i], batch.temperature_k[i]
+        for s in range(time.shape[0] - 1):
+            span = time[s + 1] - time[s]
+            begin_k, end_k = heat[s], heat[s + 1]
+            if span <= 0.0 or max(begin_k, end_k) < model.active_above_k:
+                continue
+            slope = (end_k - begin_k) / span
+            cold = model.active_above_k - min(begin_k, end_k)
+            if cold > 0.0:  # leave out the part below the temperature where anything moves
+                span -= cold / abs(slope)
+                begin_k = max(begin_k, model.active_above_k)
+            liquid, steps = _line(
+                begin_k, slope, span, batch.x[i], batch.powder[i], batch.factor[i], work, model, tab
+            )
+            batch.liquid[i] = max(batch.liquid[i], liquid)
+            batch.steps[i] += steps
+            if steps > _MAX_STEPS:
+                batch.steps[i] = -batch.steps[i]
+                break

@@ -139,7 +139,7 @@ def new_powder(
 
 def _renew(system: ReactionSystem, state: PowderState) -> PowderState:
     """Start product layers anew and give absent phases the mean radius of those present."""
-    count, share = system.tables.cation_count, system.tables.cation_share
+    count, share = system.tables.cation[:, 0], system.tables.cation[:, 1:]
     cations = state.amounts_mol * count
     weight = cations / np.sum(cations, axis=1, keepdims=True)
     mean = np.exp(np.sum(weight * np.log(state.particle_radius_m), axis=1, keepdims=True))

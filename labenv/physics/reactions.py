@@ -11,7 +11,7 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -78,39 +78,33 @@ class MeltingLimit:
     source: str
 
 
-@dataclass(frozen=True)
-class ReactionTables:
-    """What the integrator reads: R reactions, P phases, G gases, K temperatures.
+class ReactionTables(NamedTuple):
+    """What the integrator reads: R reactions, P phases, G gases, K temperatures, M melting sets.
+
+    Few arrays with several things in each, because every array that compiled code takes out of a
+    tuple costs it a count of references. Side 0 of a reaction is the reactants', side 1 the
+    products'; a side has three places for condensed phases, the core first, and two for gases.
 
     Attributes:
         grid_min_k: First temperature of the grid, K; the grid's step is `GRID_STEP_K`.
-        rate: Rates, by law m^2/s, m/s or 1/s, shape (K, R).
-        inverse_k: exp(ΔG°/RT), shape (K, R); above 1 the reaction runs backwards at 1 bar of gas.
+        curve: At [k, 0, r] the rate (by law m^2/s, m/s or 1/s), at [k, 1, r] exp(ΔG°/RT), above 1
+            of which the reaction runs backwards at 1 bar of gas; shape (K, 2, R).
         growth: d(size^3)/dt of each phase's crystallites, m^3/s, shape (K, P).
-        stoichiometry: Change of each phase per mole of reaction, shape (R, P).
-        gas_stoichiometry: Change of each gas, shape (R, G).
-        law: Index into `LAWS`, shape (R,).
-        core: Phase inside the layer, forwards and backwards, shape (R, 2).
-        needs_contact: 1 where mixing limits, shape (R,).
-        co2_half_pa: CO2 pressure that halves the rate, Pa, shape (R,).
-        cation_count: Cations per formula unit, shape (P,).
-        cation_share: Share of each cation among the cations, shape (P, C).
+        member: Phases (0 to P-1) and gases (from P on) of each side, -1 for none, shape (R, 2, 5).
+        coefficient: Formula units of each member, 0 for none, shape (R, 2, 5).
+        kind: Index into `LAWS`, and 1 where mixing limits, shape (R, 2).
+        cation: Cations per formula unit, then the share of each cation, shape (P, 1 + C).
         melting_k: Melting temperatures, K, shape (M,).
         melting_phase: 1 where the phase belongs to the row, shape (M, P).
     """
 
     grid_min_k: float
-    rate: Floats
-    inverse_k: Floats
+    curve: Floats
     growth: Floats
-    stoichiometry: Floats
-    gas_stoichiometry: Floats
-    law: Ints
-    core: Ints
-    needs_contact: Ints
-    co2_half_pa: Floats
-    cation_count: Floats
-    cation_share: Floats
+    member: Ints
+    coefficient: Floats
+    kind: Ints
+    cation: Floats
     melting_k: Floats
     melting_phase: Floats
 
@@ -134,6 +128,8 @@ class ReactionSystem:
         gas_element_counts: Atoms of each element in each gas, shape (G, E).
         t_min_k: Lowest temperature the data hold for, K.
         t_max_k: Highest, K.
+        stoichiometry: Change of each phase per mole of reaction, shape (R, P).
+        gas_stoichiometry: Change of each gas, shape (R, G).
         constants: Constants of the kinetic model, see the file's ``[kinetics]`` table.
         tables: What the integrator reads.
     """
@@ -152,6 +148,8 @@ class ReactionSystem:
     gas_element_counts: Floats
     t_min_k: float
     t_max_k: float
+    stoichiometry: Floats
+    gas_stoichiometry: Floats
     constants: Mapping[str, float]
     tables: ReactionTables
 
@@ -202,7 +200,7 @@ class ReactionSystem:
         """
         solid = np.array([phase.gibbs_j_mol(temperature_k) for phase in self.phases])
         gas = np.array([species.gibbs_j_mol(temperature_k) for species in self.gases])
-        return self.tables.stoichiometry @ solid + self.tables.gas_stoichiometry @ gas
+        return self.stoichiometry @ solid + self.gas_stoichiometry @ gas
 
 
 def system_names() -> tuple[str, ...]:
@@ -255,51 +253,23 @@ def build_system(content: Mapping[str, Any]) -> ReactionSystem:
     sources = content["sources"]
     phases = tuple(read_substance(row, sources) for row in content["phases"])
     gases = tuple(read_substance(row, sources) for row in content["gases"])
+    names, gas_names = tuple(p.name for p in phases), tuple(g.name for g in gases)
     rows: list[Mapping[str, Any]] = content["reactions"]
+    for row in rows:
+        _check_reaction(row, names, gas_names)
     elements = tuple(content["atomic_mass_kg_mol"])
     masses = np.array([content["atomic_mass_kg_mol"][element] for element in elements])
     counts = np.array([[p.elements.get(e, 0.0) for e in elements] for p in phases])
     gas_counts = np.array([[g.elements.get(e, 0.0) for e in elements] for g in gases])
-    names = tuple(phase.name for phase in phases)
-    for row in rows:
-        _check_reaction(row, names, tuple(gas.name for gas in gases))
+    stoichiometry = np.array([[_coefficient(row, name) for name in names] for row in rows])
+    gas_stoichiometry = np.array([[_coefficient(row, name) for name in gas_names] for row in rows])
+    residues = stoichiometry @ counts + gas_stoichiometry @ gas_counts
+    for row, residue in zip(rows, residues, strict=True):
+        if not bool(np.all(residue == 0.0)):
+            raise ConfigError(f"{_equation(row)} does not balance in {elements}: {residue}")
     melting = tuple(
         MeltingLimit(tuple(m["phases"]), float(m["temperature_k"]), sources[m["source"]])
         for m in content["melting"]
-    )
-    stoichiometry = np.array([[_coefficient(row, name) for name in names] for row in rows])
-    gas_stoichiometry = np.array([[_coefficient(row, gas.name) for gas in gases] for row in rows])
-    for row, residue in zip(
-        rows, stoichiometry @ counts + gas_stoichiometry @ gas_counts, strict=True
-    ):
-        if not bool(np.all(residue == 0.0)):
-            raise ConfigError(f"{_equation(row)} does not balance in {elements}: {residue}")
-    grid = np.arange(
-        np.floor(content["t_min_k"] / GRID_STEP_K + 1.0) * GRID_STEP_K,
-        content["t_max_k"] + GRID_STEP_K / 2,
-        GRID_STEP_K,
-    )
-    energy = stoichiometry @ np.array([p.gibbs_j_mol(grid) for p in phases])
-    energy = energy + gas_stoichiometry @ np.array([g.gibbs_j_mol(grid) for g in gases])
-    tables = ReactionTables(
-        grid_min_k=float(grid[0]),
-        rate=_arrhenius(rows, grid, content["kinetics"]["reference_k"], "rate"),
-        inverse_k=np.ascontiguousarray(
-            np.exp(np.clip(energy / (GAS_CONSTANT_J_MOL_K * grid), -300.0, 300.0)).T
-        ),
-        growth=_growth(content, grid),
-        stoichiometry=stoichiometry,
-        gas_stoichiometry=gas_stoichiometry,
-        law=np.array([LAWS.index(row["law"]) for row in rows], dtype=np.int64),
-        core=np.array([_cores(row, names) for row in rows], dtype=np.int64),
-        needs_contact=np.array([int(row["contact"]) for row in rows], dtype=np.int64),
-        co2_half_pa=np.array([float(row.get("co2_half_pa", np.inf)) for row in rows]),
-        cation_count=np.array([
-            sum(p.elements.get(c, 0.0) for c in content["cations"]) for p in phases
-        ]),
-        cation_share=_cation_shares(phases, content["cations"]),
-        melting_k=np.array([limit.temperature_k for limit in melting]),
-        melting_phase=np.array([[float(n in limit.phases) for n in names] for limit in melting]),
     )
     return ReactionSystem(
         name=content["name"],
@@ -316,8 +286,49 @@ def build_system(content: Mapping[str, Any]) -> ReactionSystem:
         gas_element_counts=gas_counts,
         t_min_k=float(content["t_min_k"]),
         t_max_k=float(content["t_max_k"]),
+        stoichiometry=stoichiometry,
+        gas_stoichiometry=gas_stoichiometry,
         constants={k: float(v) for k, v in content["kinetics"].items() if k != "source"},
-        tables=tables,
+        tables=_tables(content, phases, gases, melting, (stoichiometry, gas_stoichiometry)),
+    )
+
+
+def _tables(
+    content: Mapping[str, Any],
+    phases: tuple[Substance, ...],
+    gases: tuple[Substance, ...],
+    melting: tuple[MeltingLimit, ...],
+    stoichiometry: tuple[Floats, Floats],
+) -> ReactionTables:
+    rows: list[Mapping[str, Any]] = content["reactions"]
+    names = tuple(phase.name for phase in phases)
+    first_k = np.floor(content["t_min_k"] / GRID_STEP_K + 1.0) * GRID_STEP_K
+    grid = np.arange(first_k, content["t_max_k"] + GRID_STEP_K / 2, GRID_STEP_K)
+    energy = stoichiometry[0] @ np.array([p.gibbs_j_mol(grid) for p in phases])
+    energy = energy + stoichiometry[1] @ np.array([g.gibbs_j_mol(grid) for g in gases])
+    exponent = np.clip(energy / (GAS_CONSTANT_J_MOL_K * grid), -300.0, 300.0)
+    member, coefficient = _sides(rows, names, tuple(gas.name for gas in gases))
+    cations = np.array([[p.elements.get(c, 0.0) for c in content["cations"]] for p in phases])
+    count = np.sum(cations, axis=1, keepdims=True)
+    reference_k = float(content["kinetics"]["reference_k"])
+    # `size_m` is the crystallite that an hour at the reference temperature gives; the cubic law is
+    # that of growth limited by transport along boundaries with pores.
+    growth = [
+        {"rate": row["growth"]["size_m"] ** 3 / 3600.0, **row["growth"]}
+        for row in content["phases"]
+    ]
+    return ReactionTables(
+        grid_min_k=float(grid[0]),
+        curve=np.ascontiguousarray(
+            np.stack([_arrhenius(rows, grid, reference_k), np.exp(exponent).T], axis=1)
+        ),
+        growth=_arrhenius(growth, grid, reference_k),
+        member=member,
+        coefficient=coefficient,
+        kind=np.array([[LAWS.index(r["law"]), int(r["contact"])] for r in rows], dtype=np.int64),
+        cation=np.concatenate([count, cations / count], axis=1),
+        melting_k=np.array([limit.temperature_k for limit in melting]),
+        melting_phase=np.array([[float(n in limit.phases) for n in names] for limit in melting]),
     )
 
 
@@ -338,15 +349,31 @@ def _check_reaction(
         raise ConfigError(f"{_equation(row)}: law {row['law']!r} is none of {', '.join(LAWS)}")
     if row["core"] not in row["reactants"]:
         raise ConfigError(f"{_equation(row)}: core {row['core']!r} is no reactant")
+    for key in ("reactants", "products"):
+        solids = sum(name in phases for name in row[key])
+        if not 1 <= solids <= 3 or len(row[key]) - solids > 2:
+            raise ConfigError(
+                f"{_equation(row)}: one to three condensed phases and at most two gases a side"
+            )
 
 
 def _coefficient(row: Mapping[str, Any], name: str) -> float:
     return float(row["products"].get(name, 0.0)) - float(row["reactants"].get(name, 0.0))
 
 
-def _cores(row: Mapping[str, Any], names: tuple[str, ...]) -> tuple[int, int]:
-    backwards = next(name for name in row["products"] if name in names)
-    return names.index(row["core"]), names.index(backwards)
+def _sides(
+    rows: list[Mapping[str, Any]], names: tuple[str, ...], gases: tuple[str, ...]
+) -> tuple[Ints, Floats]:
+    member = np.full((len(rows), 2, 5), -1, dtype=np.int64)
+    coefficient = np.zeros((len(rows), 2, 5))
+    for r, row in enumerate(rows):
+        for side, key in enumerate(("reactants", "products")):
+            solids = sorted((n for n in row[key] if n in names), key=row["core"].__ne__)
+            places = [*enumerate(solids), *enumerate((n for n in row[key] if n in gases), start=3)]
+            for place, name in places:
+                member[r, side, place] = (names + gases).index(name)
+                coefficient[r, side, place] = row[key][name]
+    return member, coefficient
 
 
 def _reaction(row: Mapping[str, Any], sources: Mapping[str, str]) -> Reaction:
@@ -363,26 +390,11 @@ def _reaction(row: Mapping[str, Any], sources: Mapping[str, str]) -> Reaction:
     )
 
 
-def _arrhenius(rows: list[Mapping[str, Any]], grid: Floats, reference_k: float, key: str) -> Floats:
+def _arrhenius(rows: list[Mapping[str, Any]], grid: Floats, reference_k: float) -> Floats:
     activation = np.array([float(row["activation_j_mol"]) for row in rows])
-    rate = np.array([float(row[key]) for row in rows])
+    rate = np.array([float(row["rate"]) for row in rows])
     exponent = np.outer(1.0 / reference_k - 1.0 / grid, activation / GAS_CONSTANT_J_MOL_K)
     return np.ascontiguousarray(rate * np.exp(exponent))
-
-
-def _growth(content: Mapping[str, Any], grid: Floats) -> Floats:
-    # `size_m` is the crystallite that one hour at the reference temperature gives; the cubic law
-    # is that of growth limited by transport along boundaries with pores.
-    rows = [
-        {"rate": phase["growth"]["size_m"] ** 3 / 3600.0, **phase["growth"]}
-        for phase in content["phases"]
-    ]
-    return _arrhenius(rows, grid, content["kinetics"]["reference_k"], "rate")
-
-
-def _cation_shares(phases: tuple[Substance, ...], cations: list[str]) -> Floats:
-    counts = np.array([[phase.elements.get(c, 0.0) for c in cations] for phase in phases])
-    return counts / np.sum(counts, axis=1, keepdims=True)
 
 
 __all__ = [
