@@ -1,0 +1,343 @@
+"""Powder patterns of phase mixtures: the one kernel behind the diffractometer's twin and the vector env.
+
+`PatternBasis` holds, for each phase, its pattern per unit weight fraction on the instrument's fixed
+angle grid for a ladder of crystallite sizes (and of texture strengths where a phase has a preferred
+plane). `PatternBasis.mean_counts` mixes them, batched over a leading axis; every row is computed
+by itself, so a row's bits do not depend on the batch it came in. `pattern` sums profiles directly
+and is what the fast path is tested against.
+
+    spec = DiffractometerSpec()
+    basis = PatternBasis([phase_library().get("rutile"), phase_library().get("BaCO3")], spec)
+    mean = basis.mean_counts(SampleBatch(weight_fractions, crystallite_size_m), scan)   # (N, M)
+    counts = poisson_counts(mean, generators)                                       # noise.py
+
+Agreement of the fast path with direct summation: better than 0.5 % of the strongest line.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from labenv.physics.profiles import (
+    add_peaks,
+    caglioti_deg2,
+    combine_widths,
+    lorentz_polarisation,
+    march_dollase,
+    scherrer_deg,
+    strain_deg,
+    two_theta_deg,
+)
+from labenv.physics.reflection_cache import reflections_of
+from labenv_schemas.errors import SimulatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from labenv.physics.reflections import ReflectionList
+    from labenv.physics.structures.phase import CrystalPhase
+
+_OVERSAMPLING = 2
+_MARGIN_DEG = 0.6
+_REACH = 25.0
+_TEXTURE_NODES = (0.5, 0.65, 0.8, 1.0, 1.25)
+_SIZE_NODES = 12
+
+
+@dataclass(frozen=True)
+class DiffractometerSpec:
+    """A fixed-slit Bragg-Brentano diffractometer and its angle grid.
+
+    Attributes:
+        start_deg: First angle, degrees 2θ.
+        step_deg: Step, degrees 2θ.
+        points: Number of steps.
+        k_alpha_a: Wavelengths Kα1 and Kα2, Å.
+        k_alpha2_ratio: Intensity of Kα2 relative to Kα1.
+        caglioti: U, V, W of the instrument's Gaussian width, degrees².
+        lorentz_deg: Lorentzian width of the instrument, degrees.
+        radius_m: Goniometer radius, m.
+        counts_per_second: Brightness: net counts per second and degree of line area, for a line of
+            unit `unit_intensity`·LP over mass attenuation (see `labenv.physics.reflections`).
+        background_per_second: Level, 1/2θ rise (× 10°) and exponential rise below 20°, counts/s.
+        strain: Microstrain of every phase.
+        size_range_m: Smallest and largest crystallite size, m.
+    """
+
+    start_deg: float = 15.0
+    step_deg: float = 0.03
+    points: int = 2001
+    k_alpha_a: tuple[float, float] = (1.5405929, 1.5444274)
+    k_alpha2_ratio: float = 0.5
+    caglioti: tuple[float, float, float] = (0.004, -0.002, 0.008)
+    lorentz_deg: float = 0.02
+    radius_m: float = 0.145
+    counts_per_second: float = 2.2e7
+    background_per_second: tuple[float, float, float] = (25.0, 60.0, 40.0)
+    strain: float = 3e-4
+    size_range_m: tuple[float, float] = (6e-9, 600e-9)
+
+    @property
+    def two_theta_deg(self) -> NDArray[np.float64]:
+        """The angle grid, degrees, shape (points,)."""
+        return self.start_deg + self.step_deg * np.arange(self.points)
+
+    def background(self) -> NDArray[np.float64]:
+        """Background components, counts per second, shape (3, points), to be scaled per scan."""
+        angle = self.two_theta_deg
+        level, rise, low = self.background_per_second
+        shapes = [np.ones_like(angle), 10.0 / angle, np.exp(-(angle - 10.0) / 10.0)]
+        return np.stack([level * shapes[0], rise * shapes[1], low * shapes[2]])
+
+
+@dataclass(frozen=True)
+class SampleBatch:
+    """What lies in the beam, N samples.
+
+    Attributes:
+        weight_fractions: Weight fractions of the basis' phases, shape (N, P); a row may sum to less
+            than 1, the rest being amorphous.
+        crystallite_size_m: Crystallite sizes, m, shape (N, P).
+        texture_r: March coefficients, shape (N, P), or None for no texture. Phases without a
+            preferred plane ignore theirs.
+    """
+
+    weight_fractions: NDArray[np.float64]
+    crystallite_size_m: NDArray[np.float64]
+    texture_r: NDArray[np.float64] | None = None
+
+
+@dataclass(frozen=True)
+class ScanBatch:
+    """How N samples are scanned; each attribute has shape (N,).
+
+    Attributes:
+        seconds_per_step: Counting time per step, s.
+        displacement_m: Sample displacement, m; + moves lines to lower angles.
+        zero_deg: Zero error, degrees 2θ.
+        brightness: Factor on the instrument's `counts_per_second`.
+        background: Factor on the instrument's background.
+    """
+
+    seconds_per_step: NDArray[np.float64]
+    displacement_m: NDArray[np.float64]
+    zero_deg: NDArray[np.float64]
+    brightness: NDArray[np.float64]
+    background: NDArray[np.float64]
+
+    @classmethod
+    def plain(cls, count: int, seconds_per_step: float = 1.0) -> ScanBatch:
+        """Return scans on a perfectly adjusted instrument.
+
+        Args:
+            count: Number of scans N.
+            seconds_per_step: Counting time per step, s.
+
+        Returns:
+            N equal scans.
+        """
+        one = np.ones(count)
+        return cls(seconds_per_step * one, 0.0 * one, 0.0 * one, one, one)
+
+
+def line_pattern(
+    lines: ReflectionList,
+    spec: DiffractometerSpec,
+    size_m: float,
+    factor: NDArray[np.float64] | None = None,
+    grid: tuple[float, float, int] | None = None,
+) -> NDArray[np.float64]:
+    """Sum the profiles of a phase, per unit weight fraction and before absorption.
+
+    Args:
+        lines: Reflections of the phase (for Kα1).
+        spec: The instrument.
+        size_m: Crystallite size, m.
+        factor: Texture factors of the lines, shape (n,); None for 1.
+        grid: First angle, step and number of points; None for the instrument's.
+
+    Returns:
+        Intensity per degree, shape (points,).
+    """
+    start, step, points = grid or (spec.start_deg, spec.step_deg, spec.points)
+    out = np.zeros(points)
+    weights = (1.0, spec.k_alpha2_ratio) if spec.k_alpha2_ratio > 0 else (1.0,)
+    for wavelength, weight in zip(spec.k_alpha_a, weights, strict=False):
+        angle = two_theta_deg(lines.d_a, wavelength)
+        good = np.isfinite(angle) & (angle < 170.0)
+        angle = angle[good]
+        area = lines.unit_intensity[good] * lorentz_polarisation(angle) * weight
+        if factor is not None:
+            area = area * factor[good]
+        gauss = caglioti_deg2(angle, *spec.caglioti)
+        lorentz = scherrer_deg(angle, size_m, wavelength) + strain_deg(angle, spec.strain)
+        width, eta = combine_widths(gauss, lorentz + spec.lorentz_deg)
+        add_peaks(start, step, angle, width, eta, area / sum(weights), _REACH, out)
+    return out
+
+
+@dataclass(frozen=True)
+class PatternBasis:
+    """Patterns of phases on an instrument's grid for ladders of size and texture.
+
+    Attributes:
+        phases: The phases, P of them.
+        spec: The instrument.
+        preferred_planes: Phase name to the Miller indices of the plane that lies flat.
+    """
+
+    phases: tuple[CrystalPhase, ...]
+    spec: DiffractometerSpec = field(default_factory=DiffractometerSpec)
+    preferred_planes: Mapping[str, tuple[int, int, int]] = field(
+        default_factory=dict[str, tuple[int, int, int]]
+    )
+
+    def __post_init__(self) -> None:
+        """Compute the ladders."""
+        spec = self.spec
+        step = spec.step_deg / _OVERSAMPLING
+        margin = int(np.ceil(_MARGIN_DEG / step))
+        fine = (spec.start_deg - margin * step, step, (spec.points - 1) * _OVERSAMPLING + 1 + 2 * margin)
+        top = spec.start_deg + spec.step_deg * spec.points + 2.0
+        lines = [reflections_of(phase, spec.k_alpha_a[0], top) for phase in self.phases]
+        sizes = np.geomspace(*spec.size_range_m, _SIZE_NODES)
+        first: list[int] = []
+        blocks: list[NDArray[np.float64]] = []
+        for phase, reflections in zip(self.phases, lines, strict=True):
+            first.append(len(blocks))
+            for factor in self._texture_factors(phase, reflections):
+                ladder = [line_pattern(reflections, spec, size, factor, fine) for size in sizes]
+                blocks.append(np.stack(ladder))
+        textured = np.array([phase.name in self.preferred_planes for phase in self.phases])
+        object.__setattr__(self, "_ladder", np.stack(blocks).astype(np.float32))
+        object.__setattr__(self, "_first", np.array(first))
+        object.__setattr__(self, "_textured", textured)
+        object.__setattr__(self, "_margin", margin)
+        object.__setattr__(self, "attenuation_m2_kg", np.array([x.attenuation_m2_kg for x in lines]))
+        object.__setattr__(self, "_background", spec.background())
+
+    attenuation_m2_kg: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    _ladder: NDArray[np.float32] = field(init=False, repr=False, compare=False)
+    _first: NDArray[np.int64] = field(init=False, repr=False, compare=False)
+    _textured: NDArray[np.bool_] = field(init=False, repr=False, compare=False)
+    _margin: int = field(init=False, repr=False, compare=False)
+    _background: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+
+    def _texture_factors(
+        self, phase: CrystalPhase, lines: ReflectionList
+    ) -> list[NDArray[np.float64] | None]:
+        plane = self.preferred_planes.get(phase.name)
+        if plane is None:
+            return [None]
+        cos2 = lines.cos2_to_axis(plane)
+        return [lines.line_mean(march_dollase(cos2, r)) for r in _TEXTURE_NODES]
+
+    def mean_counts(self, sample: SampleBatch, scan: ScanBatch) -> NDArray[np.float64]:
+        """Return the expected counts of N scans.
+
+        Args:
+            sample: What lies in the beam, N samples.
+            scan: How they are scanned.
+
+        Returns:
+            Expected counts per step, shape (N, points).
+
+        Raises:
+            SimulatorError: If shapes disagree or a value is negative or not finite.
+        """
+        weights = np.ascontiguousarray(sample.weight_fractions, dtype=np.float64)
+        sizes = np.ascontiguousarray(sample.crystallite_size_m, dtype=np.float64)
+        texture = sample.texture_r
+        texture = np.ones_like(weights) if texture is None else np.ascontiguousarray(texture)
+        count, phases = weights.shape
+        if phases != len(self.phases) or sizes.shape != weights.shape != texture.shape:
+            raise SimulatorError(
+                f"{len(self.phases)} phases in the basis, but weight fractions {weights.shape}, "
+                f"sizes {sizes.shape}, texture {texture.shape}"
+            )
+        per_scan = np.stack(
+            [
+                scan.seconds_per_step,
+                scan.displacement_m / self.spec.radius_m,
+                scan.zero_deg,
+                scan.brightness * self.spec.counts_per_second,
+                scan.background,
+            ],
+            axis=1,
+        )
+        if not (np.isfinite(per_scan).all() and np.isfinite(weights).all() and (weights >= 0).all()):
+            raise SimulatorError("a weight fraction or scan setting is negative or not finite")
+        low, high = self.spec.size_range_m
+        rung = np.log(np.clip(sizes, low, high) / low) * ((_SIZE_NODES - 1) / np.log(high / low))
+        attenuation = weights @ self.attenuation_m2_kg / np.maximum(weights.sum(axis=1), 1e-12)
+        out = np.empty((count, self.spec.points))
+        nodes = np.array(_TEXTURE_NODES)
+        _mix(
+            self._ladder, self._first, self._textured, nodes, weights, rung, texture, attenuation,
+            per_scan, self._background, self.spec.start_deg, self.spec.step_deg, self._margin, out,
+        )  # fmt: skip
+        return out
+
+
+@njit(cache=True, nogil=True)
+def _lagrange4(position: float, nodes: int) -> tuple[int, float, float, float, float]:
+    """Return the first of four nodes around a position and the cubic weights on them."""
+    left = min(max(int(np.floor(position)) - 1, 0), nodes - 4)
+    t = position - left
+    return (
+        left,
+        -(t - 1.0) * (t - 2.0) * (t - 3.0) / 6.0,
+        t * (t - 2.0) * (t - 3.0) / 2.0,
+        -t * (t - 1.0) * (t - 3.0) / 2.0,
+        t * (t - 1.0) * (t - 2.0) / 6.0,
+    )
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _mix(  # noqa: PLR0913 - a flat numeric kernel
+    ladder, first, textured, nodes, weights, rung, texture, attenuation,
+    per_scan, background, start, step, margin, out,
+):  # fmt: skip
+    """Fill `out` (N, points) with expected counts; rows are independent of each other."""
+    samples, phases = weights.shape
+    sizes, fine_points = ladder.shape[1], ladder.shape[2]
+    fine = np.empty(fine_points, dtype=np.float32)
+    degree = 180.0 / np.pi
+    cosine = np.cos((start + step * np.arange(out.shape[1])) / (2.0 * degree))
+    rest = background[0] + background[1] + background[2]
+    for n in range(samples):
+        fine[:] = 0.0
+        for p in range(phases):
+            if weights[n, p] <= 0.0:
+                continue
+            left, w0, w1, w2, w3 = _lagrange4(rung[n, p], sizes)
+            block, blocks, fraction = first[p], 1, 0.0
+            if textured[p]:
+                r = min(max(texture[n, p], nodes[0]), nodes[-1])
+                t = min(np.searchsorted(nodes, r, side="right") - 1, nodes.shape[0] - 2)
+                fraction = (r - nodes[t]) / (nodes[t + 1] - nodes[t])
+                block, blocks = first[p] + t, 2 if fraction > 0.0 else 1
+            for b in range(blocks):
+                scale = weights[n, p] * (1.0 - fraction if b == 0 else fraction)
+                a0, a1 = np.float32(scale * w0), np.float32(scale * w1)
+                a2, a3 = np.float32(scale * w2), np.float32(scale * w3)
+                l0, l1 = ladder[block + b, left], ladder[block + b, left + 1]
+                l2, l3 = ladder[block + b, left + 2], ladder[block + b, left + 3]
+                for i in range(fine_points):
+                    fine[i] += a0 * l0[i] + a1 * l1[i] + a2 * l2[i] + a3 * l3[i]
+        seconds, tilt, zero, brightness, level = per_scan[n]
+        gain = seconds * brightness / max(attenuation[n], 1e-9)
+        for i in range(out.shape[1]):
+            shift = zero - 2.0 * tilt * degree * cosine[i]
+            position = margin + (i - shift / step) * _OVERSAMPLING
+            left, w0, w1, w2, w3 = _lagrange4(position, fine_points)
+            line = (
+                w0 * fine[left] + w1 * fine[left + 1] + w2 * fine[left + 2] + w3 * fine[left + 3]
+            )
+            out[n, i] = gain * max(line, 0.0) + seconds * level * rest[i]

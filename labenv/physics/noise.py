@@ -1,0 +1,70 @@
+"""Counting statistics: Poisson counts whose row depends on its own generator alone."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numba import njit
+
+from labenv_schemas.errors import SimulatorError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+EXACT_BELOW = 30.0
+"""Means up to this are drawn exactly; above it by a corrected normal quantile."""
+
+
+def poisson_counts(
+    mean: NDArray[np.float64], generators: Sequence[np.random.Generator]
+) -> NDArray[np.float64]:
+    """Draw Poisson counts, one generator a row.
+
+    Means up to `EXACT_BELOW` are drawn by numpy's exact sampler. Above, the asymptotic expansion
+    of the Poisson quantile turns normal deviates into counts; its distribution differs from
+    Poisson's by less than 1e-3 in total variation, which no scan of 10⁴ points can tell.
+
+    Args:
+        mean: Expected counts, shape (N, M).
+        generators: N generators; row i uses the i-th only, so batching changes nothing.
+
+    Returns:
+        Counts, whole numbers as float64, shape (N, M).
+
+    Raises:
+        SimulatorError: If a mean is negative or not finite, or the generators do not number N.
+
+    Source:
+        Giles 2016, doi:10.1145/2699466 (normal approximation of the inverse Poisson distribution).
+    """
+    if mean.ndim != 2 or len(generators) != len(mean):
+        raise SimulatorError(f"means of shape {mean.shape} need as many generators as rows")
+    if not np.isfinite(mean).all() or (mean < 0).any():
+        raise SimulatorError("expected counts must be finite and not negative")
+    counts = np.empty(mean.shape)
+    for row, generator in enumerate(generators):
+        deviates = generator.standard_normal(mean.shape[1])
+        if _from_normal(mean[row], deviates, counts[row]):
+            low = mean[row] <= EXACT_BELOW
+            counts[row, low] = generator.poisson(mean[row, low])
+    return counts
+
+
+@njit(cache=True, nogil=True)
+def _from_normal(
+    mean: NDArray[np.float64], deviates: NDArray[np.float64], out: NDArray[np.float64]
+) -> bool:
+    """Fill counts from normal deviates; return whether some mean is too low for that."""
+    any_low = False
+    for i in range(mean.shape[0]):
+        z, root = deviates[i], np.sqrt(mean[i])
+        if mean[i] <= EXACT_BELOW:
+            any_low = True
+            out[i] = 0.0
+        else:
+            third = -z * (2.0 + z * z) / (72.0 * root)
+            out[i] = max(0.0, np.floor(mean[i] + root * z + (z * z - 1.0) / 6.0 + third + 0.5))
+    return any_low
