@@ -36,7 +36,7 @@ from labenv.physics.reflection_cache import reflections_of
 from labenv_schemas.errors import SimulatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -203,7 +203,11 @@ class PatternBasis:
         spec = self.spec
         step = spec.step_deg / _OVERSAMPLING
         margin = int(np.ceil(_MARGIN_DEG / step))
-        fine = (spec.start_deg - margin * step, step, (spec.points - 1) * _OVERSAMPLING + 1 + 2 * margin)
+        fine = (
+            spec.start_deg - margin * step,
+            step,
+            (spec.points - 1) * _OVERSAMPLING + 1 + 2 * margin,
+        )
         top = spec.start_deg + spec.step_deg * spec.points + 2.0
         lines = [reflections_of(phase, spec.k_alpha_a[0], top) for phase in self.phases]
         sizes = np.geomspace(*spec.size_range_m, _SIZE_NODES)
@@ -219,7 +223,9 @@ class PatternBasis:
         object.__setattr__(self, "_first", np.array(first))
         object.__setattr__(self, "_textured", textured)
         object.__setattr__(self, "_margin", margin)
-        object.__setattr__(self, "attenuation_m2_kg", np.array([x.attenuation_m2_kg for x in lines]))
+        object.__setattr__(
+            self, "attenuation_m2_kg", np.array([x.attenuation_m2_kg for x in lines])
+        )
         object.__setattr__(self, "_background", spec.background())
 
     attenuation_m2_kg: NDArray[np.float64] = field(init=False, repr=False, compare=False)
@@ -271,7 +277,9 @@ class PatternBasis:
             ],
             axis=1,
         )
-        if not (np.isfinite(per_scan).all() and np.isfinite(weights).all() and (weights >= 0).all()):
+        if not (
+            np.isfinite(per_scan).all() and np.isfinite(weights).all() and (weights >= 0).all()
+        ):
             raise SimulatorError("a weight fraction or scan setting is negative or not finite")
         low, high = self.spec.size_range_m
         rung = np.log(np.clip(sizes, low, high) / low) * ((_SIZE_NODES - 1) / np.log(high / low))
@@ -337,7 +345,5 @@ def _mix(  # noqa: PLR0913 - a flat numeric kernel
             shift = zero - 2.0 * tilt * degree * cosine[i]
             position = margin + (i - shift / step) * _OVERSAMPLING
             left, w0, w1, w2, w3 = _lagrange4(position, fine_points)
-            line = (
-                w0 * fine[left] + w1 * fine[left + 1] + w2 * fine[left + 2] + w3 * fine[left + 3]
-            )
+            line = w0 * fine[left] + w1 * fine[left + 1] + w2 * fine[left + 2] + w3 * fine[left + 3]
             out[n, i] = gain * max(line, 0.0) + seconds * level * rest[i]

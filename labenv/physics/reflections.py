@@ -267,4 +267,3 @@ def _collect(
         attenuation_m2_kg=mass_attenuation_m2_per_kg(mass_fractions, wavelength_a),
         wavelength_a=wavelength_a,
     )
-

@@ -1,0 +1,306 @@
+"""The numeric kernel of `labenv.analysis.quantifier`: one scan after another, each by itself.
+
+A scan is shifted until the lines of the fit lie on those of the basis, with weights shared by all
+scans; then the columns found are solved once more with the scan's own counting variances, which
+also gives the covariance. The background is eliminated from the shared normal equations
+beforehand: with line columns A, background columns B and weights W,
+
+    G = A'W(A - B T),  T = (B'WB)⁻¹ B'WA,  right-hand side A'Wy - T' B'Wy.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from labenv.analysis.least_squares import solve_nonnegative, solve_subset
+
+_SHIFT_PASSES = 4
+_SHIFT_TOLERANCE_DEG = 6e-4
+_SHIFT_LIMIT_DEG = 0.35
+_BLOCK = 16  # points over which the shift, in steps, is taken as constant
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def gram_rows(rows, left, right, out):
+    """Fill out[a, b] = rows_a · rows_b for a in [0, left) and b in [0, min(a + 2, right)).
+
+    Two rows by four at a time, which keeps the processor's registers busy.
+    """
+    last = right - 1
+    for a in range(0, left, 2):
+        a1 = min(a + 1, left - 1)
+        for b in range(0, min(a1 + 1, right), 4):
+            b1, b2, b3 = min(b + 1, last), min(b + 2, last), min(b + 3, last)
+            s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
+            for i in range(rows.shape[1]):
+                u, v = rows[a, i], rows[a1, i]
+                s0 += u * rows[b, i]
+                s1 += u * rows[b1, i]
+                s2 += u * rows[b2, i]
+                s3 += u * rows[b3, i]
+                t0 += v * rows[b, i]
+                t1 += v * rows[b1, i]
+                t2 += v * rows[b2, i]
+                t3 += v * rows[b3, i]
+            out[a, b], out[a, b1], out[a, b2], out[a, b3] = s0, s1, s2, s3
+            out[a1, b], out[a1, b1], out[a1, b2], out[a1, b3] = t0, t1, t2, t3
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _project(weighted, scan, out):
+    """Fill out[k] = weighted_k · scan, four rows at a time."""
+    count = weighted.shape[0]
+    for k in range(0, count, 4):
+        k1, k2, k3 = min(k + 1, count - 1), min(k + 2, count - 1), min(k + 3, count - 1)
+        s0 = s1 = s2 = s3 = 0.0
+        for i in range(scan.shape[0]):
+            y = scan[i]
+            s0 += weighted[k, i] * y
+            s1 += weighted[k1, i] * y
+            s2 += weighted[k2, i] * y
+            s3 += weighted[k3, i] * y
+        out[k], out[k1], out[k2], out[k3] = s0, s1, s2, s3
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _resample(scan, shift_steps, cosine, out):
+    """Return lines displaced by shift·cosθ to their place (cubic); return the mean noise gain."""
+    points = scan.shape[0]
+    gain = 0.0
+    for begin in range(0, points, _BLOCK):
+        end = min(begin + _BLOCK, points)
+        move = shift_steps * cosine[(begin + end) // 2]
+        whole = int(np.floor(move))
+        t = move - whole + 1.0
+        a, b, c, d = t, t - 1.0, t - 2.0, t - 3.0
+        w0, w1, w2, w3 = -b * c * d / 6.0, a * c * d / 2.0, -a * b * d / 2.0, a * b * c / 6.0
+        gain += (w0 * w0 + w1 * w1 + w2 * w2 + w3 * w3) * (end - begin)
+        first = whole - 1
+        if begin + first >= 0 and end + first + 3 <= points:
+            for i in range(begin, end):
+                j = i + first
+                out[i] = w0 * scan[j] + w1 * scan[j + 1] + w2 * scan[j + 2] + w3 * scan[j + 3]
+        else:
+            for i in range(begin, end):
+                out[i] = scan[min(max(i + first + 1, 0), points - 1)]
+    return gain / points
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _combine(design, x, begin, end, out):
+    for i in range(out.shape[0]):
+        out[i] = 0.0
+    for k in range(begin, end):
+        if x[k] != 0.0:
+            factor = x[k]
+            for i in range(out.shape[0]):
+                out[i] += factor * design[k, i]
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _shift_step(lines, smooth, scan, weights, cosine):
+    """Return the Gauss-Newton change of the shift, in steps, from the slope of the fitted lines."""
+    top, bottom = 0.0, 1e-300
+    for i in range(1, lines.shape[0] - 1):
+        slope = 0.5 * (lines[i + 1] - lines[i - 1]) * cosine[i]
+        top += weights[i] * slope * (scan[i] - lines[i] - smooth[i])
+        bottom += weights[i] * slope * slope
+    return -top / bottom
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _fit_quality(lines, smooth, scan):
+    """Return χ², the weighted sum of squares of the scan, and that of its lines."""
+    chi2, scale, net = 0.0, 1e-300, 1e-300
+    for i in range(scan.shape[0]):
+        weight = 1.0 / max(lines[i] + smooth[i], 1.0)
+        residual = scan[i] - lines[i] - smooth[i]
+        chi2 += weight * residual * residual
+        scale += weight * scan[i] * scan[i]
+        net += weight * (scan[i] - smooth[i]) ** 2
+    return chi2, scale, net
+
+
+@njit(cache=True, nogil=True)
+def _reweighted(design, own, scan, smooth_terms, x, rows, gram, factor, kept, columns):
+    """Solve with the scan's own weights for the columns that x uses, and for the background.
+
+    Columns that turn negative leave and the rest is solved again. On return `columns[kept[i]]`,
+    i < the number returned, are the columns in use and `factor` is their Cholesky factor.
+    """
+    count, points = design.shape
+    bound = count - smooth_terms
+    size = 0
+    for k in range(count):
+        if k >= bound or x[k] > 0.0:
+            columns[size] = k
+            size += 1
+    for i in range(points):
+        rows[size, i] = scan[i] * own[i]
+    for a in range(size):
+        row = design[columns[a]]
+        for i in range(points):
+            rows[a, i] = row[i] * own[i]
+    gram_rows(rows, size + 1, size + 1, gram)
+    for a in range(size + 1):
+        for b in range(a):
+            gram[b, a] = gram[a, b]
+    right, solution = np.empty(count), np.empty(count)
+    for i in range(size):
+        kept[i] = i
+        right[i] = gram[size, i]
+    while solve_subset(gram, right, kept, size, factor, solution):
+        negative = -1
+        for i in range(size):
+            below = columns[kept[i]] < bound and solution[i] < 0.0
+            if below and (negative < 0 or solution[i] < solution[negative]):
+                negative = i
+        if negative < 0:
+            for k in range(count):
+                x[k] = 0.0
+            for i in range(size):
+                x[columns[kept[i]]] = solution[i]
+            break
+        size -= 1
+        for i in range(negative, size):
+            kept[i] = kept[i + 1]
+    return size
+
+
+@njit(cache=True, nogil=True)
+def _set_uncertainties(factor, columns, size, unit_scale, rungs, total, fractions, errors):
+    """Propagate the covariance (LL')⁻¹ of the columns to the fractions of the phases in use."""
+    bound = unit_scale.shape[0]
+    gradient = np.empty(size)
+    for p in range(fractions.shape[0]):
+        used = False
+        for i in range(size):
+            gradient[i] = 0.0
+            if columns[i] < bound:
+                mine = columns[i] // rungs == p
+                used |= mine
+                gradient[i] = ((1.0 if mine else 0.0) - fractions[p]) * unit_scale[columns[i]]
+        variance = 0.0
+        for i in range(size):
+            value = gradient[i]
+            for k in range(i):
+                value -= factor[i, k] * gradient[k]
+            gradient[i] = value / factor[i, i]
+            variance += gradient[i] * gradient[i]
+        errors[p] = np.sqrt(variance) / total if used else 0.0
+
+
+@njit(cache=True, nogil=True)
+def _set_undetected(gram, columns, size, unit_scale, rungs, scale, errors):
+    """Give phases without a column the uncertainty that their middle column would have."""
+    count = gram.shape[0]
+    factor, out = np.empty((count, count)), np.empty(count)
+    used = 0
+    while used < size and columns[used] < count:
+        used += 1
+    for p in range(errors.shape[0]):
+        column = p * rungs + rungs // 2
+        if errors[p] > 0.0 or not solve_subset(gram, gram[column], columns, used, factor, out):
+            continue
+        information = gram[column, column]
+        for i in range(used):
+            information -= gram[column, columns[i]] * out[i]
+        errors[p] = min(scale * unit_scale[column] / np.sqrt(max(information, 1e-30)), 1.0)
+
+
+@njit(cache=True, nogil=True)
+def quantify_scans(  # noqa: PLR0913 - a flat numeric kernel
+    design, weighted, gram, elimination, smooth_inverse, weights, unit_scale, attenuation,
+    cosine, counts, fractions, errors, quality,
+):  # fmt: skip
+    """Quantify scans one by one.
+
+    Args:
+        design: Line columns, then background columns, shape (k, M).
+        weighted: The same times `weights`, shape (k, M).
+        gram: Normal matrix of the lines, background eliminated, shape (b, b).
+        elimination: T of the module's docstring, shape (s, b).
+        smooth_inverse: (B'WB)⁻¹, shape (s, s).
+        weights: Weights shared by all scans, shape (M,).
+        unit_scale: Weight fraction that one unit of each line column stands for, shape (b,).
+        attenuation: Mass attenuation of the phases, m²/kg, shape (P,).
+        cosine: cosθ of the points, shape (M,).
+        counts: Scans, shape (N, M).
+        fractions: Result, shape (N, P).
+        errors: Result, shape (N, P).
+        quality: Scale, goodness of fit, R_wp, misfit and shift (in steps), shape (N, 5).
+    """
+    columns, points = design.shape
+    bound = gram.shape[0]
+    smooth_terms, rungs = columns - bound, bound // fractions.shape[1]
+    scan, lines, smooth = np.empty(points), np.empty(points), np.empty(points)
+    own, right, x = np.empty(points), np.empty(columns), np.empty(columns)
+    rows, small = np.empty((columns + 1, points)), np.empty((columns + 1, columns + 1))
+    factor, kept = np.empty((columns, columns)), np.empty(columns, dtype=np.int64)
+    used, line_right, line_x = np.empty(columns, dtype=np.int64), np.empty(bound), np.empty(bound)
+    passive = np.empty(bound, dtype=np.bool_)
+    for n in range(counts.shape[0]):
+        for k in range(bound):
+            passive[k] = False
+        shift, gain = 0.0, 1.0
+        for _ in range(_SHIFT_PASSES):
+            gain = _resample(counts[n], shift, cosine, scan)
+            _project(weighted, scan, right)
+            for k in range(bound):
+                line_right[k] = right[k]
+                for s in range(smooth_terms):
+                    line_right[k] -= elimination[s, k] * right[bound + s]
+            solve_nonnegative(gram, line_right, passive, line_x)
+            for k in range(bound):
+                x[k] = line_x[k]
+            for s in range(smooth_terms):
+                x[bound + s] = 0.0
+                for r in range(smooth_terms):
+                    x[bound + s] += smooth_inverse[s, r] * right[bound + r]
+                for k in range(bound):
+                    x[bound + s] -= elimination[s, k] * line_x[k]
+            _combine(design, x, 0, bound, lines)
+            _combine(design, x, bound, columns, smooth)
+            change = _shift_step(lines, smooth, scan, weights, cosine)
+            if abs(change) < _SHIFT_TOLERANCE_DEG * quality[n, 4]:
+                break
+            limit = _SHIFT_LIMIT_DEG * quality[n, 4]
+            change = min(max(change, -0.25 * limit), 0.25 * limit)
+            shift = min(max(shift + change, -limit), limit)
+        for i in range(points):
+            own[i] = 1.0 / np.sqrt(max(lines[i] + smooth[i], 1.0))
+        size = _reweighted(design, own, scan, smooth_terms, x, rows, small, factor, kept, used)
+        for i in range(size):
+            used[i] = used[kept[i]]
+        _combine(design, x, 0, bound, lines)
+        _combine(design, x, bound, columns, smooth)
+        chi2, scale, net = _fit_quality(lines, smooth, scan)
+        chi2 /= gain
+        freedom = max(points - size, 1)
+        total, mixed = 0.0, 0.0
+        for k in range(bound):
+            amount = max(x[k], 0.0) * unit_scale[k]
+            total += amount
+            mixed += amount * attenuation[k // rungs]
+            fractions[n, k // rungs] += amount
+        quality[n, 0] = mixed
+        quality[n, 1] = np.sqrt(chi2 / freedom)
+        quality[n, 2] = np.sqrt(chi2 / scale)
+        quality[n, 3] = np.sqrt(max(chi2 - freedom, 0.0) / max(net, 1.0))
+        quality[n, 4] = shift
+        if total > 0.0:
+            for p in range(fractions.shape[1]):
+                fractions[n, p] /= total
+            _set_uncertainties(
+                factor, used, size, unit_scale, rungs, total, fractions[n], errors[n]
+            )
+            # own weights relative to the shared ones, to rescale the shared normal matrix
+            ratio = 0.0
+            for i in range(points):
+                ratio += own[i] * own[i] / weights[i]
+            spread = 1.0 / (total * np.sqrt(ratio / points))
+            _set_undetected(gram, used, size, unit_scale, rungs, spread, errors[n])
+            inflation = np.sqrt(max(1.0, chi2 / freedom))
+            for p in range(errors.shape[1]):
+                errors[n, p] *= inflation
