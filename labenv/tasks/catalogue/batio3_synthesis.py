@@ -1,0 +1,177 @@
+"""Task `batio3-synthesis`: make phase-pure BaTiO3 from the powders on the shelf.
+
+The classic solid-state route: weigh a barium and a titanium source, mill, perhaps press, fire,
+perhaps regrind and fire again, and take a diffractogram. The charge is fixed at a few grams. What is
+hard: a ratio off by a percent leaves a titanate of the other side, the powders on the shelf are not
+quite pure (so the best ratio is not exactly 1 and differs by episode), cool or short firings leave
+Ba2TiO4 and unreacted carbonate, and too hot ones melt.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, TypeVar
+
+from labenv.tasks.parameters import Categorical, Continuous, Ordinal
+from labenv.tasks.space import ProposalSpace
+from labenv.tasks.task import Task
+from labenv_schemas.errors import ProposalError
+from labenv_schemas.proposal import (
+    Dose,
+    Heat,
+    HeatSegment,
+    Measure,
+    Mix,
+    PrecursorDose,
+    Press,
+    Proposal,
+    Regrind,
+)
+from labenv_schemas.task import Budget, TaskSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from labenv_schemas.proposal import Operation
+
+CELSIUS_K = 273.15
+TITANIUM_MOL = 0.0125  # about 2.9 g of BaTiO3, a few grams in the vial
+REGRIND_S = 900.0
+
+PARAMETERS = (
+    Categorical("barium_source", ("BaCO3", "BaO2")),
+    Categorical("titanium_source", ("TiO2 (rutile)", "TiO2 (anatase)")),
+    Continuous("barium_per_titanium", 0.90, 1.10, "mol/mol", resolution=0.001, levels=41),
+    Continuous("milling_s", 600.0, 86_400.0, "s", resolution=60.0, log=True, levels=8),
+    Continuous(
+        "firing_k", 600 + CELSIUS_K, 1450 + CELSIUS_K, "K", resolution=1.0, levels=35
+    ),
+    Continuous("hold_s", 1_800.0, 86_400.0, "s", resolution=60.0, log=True, levels=12),
+    Continuous("rate_k_per_s", 1 / 60, 20 / 60, "K/s", log=True, levels=6),
+    Categorical("atmosphere", ("air", "oxygen", "nitrogen", "carbon_dioxide")),
+    Ordinal("refirings", (0.0, 1.0, 2.0)),
+    Ordinal("pressing_pa", (0.0, 5e7, 2e8), "Pa"),
+    Continuous("scan_s", 120.0, 3_600.0, "s", resolution=10.0, log=True, levels=5),
+)
+
+
+class SolidStateRoute:
+    """Dose, mill, press, fire, (regrind, press, fire) as often as asked, scan."""
+
+    def build(self, values: Mapping[str, float | str]) -> Proposal:
+        """Return the plan with these values.
+
+        Args:
+            values: One value a parameter of `PARAMETERS`, in its unit.
+
+        Returns:
+            The plan.
+        """
+        number = {name: value for name, value in values.items() if not isinstance(value, str)}
+        barium_mol = number["barium_per_titanium"] * TITANIUM_MOL
+        doses = (
+            PrecursorDose(substance=str(values["barium_source"]), amount_mol=barium_mol),
+            PrecursorDose(substance=str(values["titanium_source"]), amount_mol=TITANIUM_MOL),
+        )
+        segment = HeatSegment(
+            target_k=number["firing_k"],
+            rate_k_per_s=number["rate_k_per_s"],
+            hold_s=number["hold_s"],
+        )
+        heat = Heat(segments=(segment,), atmosphere=values["atmosphere"])  # type: ignore[arg-type]
+        fire: tuple[Operation, ...] = (heat,)
+        if number["pressing_pa"] > 0.0:
+            fire = (Press(pressure_pa=number["pressing_pa"]), heat)
+        again = (Regrind(duration_s=REGRIND_S), *fire) * int(number["refirings"])
+        return Proposal(
+            operations=(
+                Dose(precursors=doses),
+                Mix(method="ball_mill", duration_s=number["milling_s"]),
+                *fire,
+                *again,
+                Measure(scan_time_s=number["scan_s"]),
+            )
+        )
+
+    def read(self, proposal: Proposal) -> dict[str, float | str]:
+        """Return the values of a plan of this shape.
+
+        Args:
+            proposal: The plan.
+
+        Returns:
+            One value a parameter.
+
+        Raises:
+            ProposalError: If building a plan from the values read does not give this plan back.
+        """
+        operations = proposal.operations
+        try:
+            dose, mix, measure = operations[0], operations[1], operations[-1]
+            heats = _of_kind(operations, Heat)
+            presses = _of_kind(operations, Press)
+            barium, titanium = dose.precursors  # type: ignore[union-attr]
+            values: dict[str, float | str] = {
+                "barium_source": barium.substance,
+                "titanium_source": titanium.substance,
+                "barium_per_titanium": _amount(barium) / _amount(titanium),
+                "milling_s": mix.duration_s,  # type: ignore[union-attr]
+                "firing_k": heats[0].segments[0].target_k,
+                "hold_s": heats[0].segments[0].hold_s,
+                "rate_k_per_s": heats[0].segments[0].rate_k_per_s,
+                "atmosphere": str(heats[0].atmosphere),
+                "refirings": float(len(heats) - 1),
+                "pressing_pa": presses[0].pressure_pa if presses else 0.0,
+                "scan_s": measure.scan_time_s,  # type: ignore[union-attr]
+            }
+            same = _alike(self.build(values), proposal)
+        except (AttributeError, IndexError, TypeError, ValueError):
+            same = False
+        if not same:
+            raise ProposalError(
+                "this plan is not one of the family dose, ball mill, (press,) fire, (regrind, "
+                "fire,) scan with one segment a firing, so it has no place in the task's space"
+            )
+        return values
+
+
+T = TypeVar("T")
+
+
+def _of_kind(operations: Iterable[object], kind: type[T]) -> list[T]:
+    return [operation for operation in operations if isinstance(operation, kind)]
+
+
+def _amount(dose: PrecursorDose) -> float:
+    if dose.amount_mol is None:
+        raise ValueError("the space doses by amount of substance")
+    return dose.amount_mol
+
+
+def _alike(one: Proposal, other: Proposal) -> bool:
+    """Say whether two plans are equal, amounts to within rounding error."""
+    doses = (one.operations[0], other.operations[0])
+    if one.operations[1:] != other.operations[1:] or not all(isinstance(d, Dose) for d in doses):
+        return False
+    pairs = zip(doses[0].precursors, doses[1].precursors, strict=True)  # type: ignore[union-attr]
+    return all(
+        a.substance == b.substance and math.isclose(_amount(a), _amount(b), rel_tol=1e-9)
+        for a, b in pairs
+    )
+
+
+def create() -> Task:
+    """Return the task."""
+    spec = TaskSpec(
+        name="batio3-synthesis",
+        description=(
+            "Make phase-pure BaTiO3 from a barium and a titanium source by milling and firing. "
+            "Judged by the weight fraction of BaTiO3 that diffraction finds."
+        ),
+        system="Ba-Ti-C-O",
+        target="BaTiO3",
+        target_phases=("BaTiO3-tetragonal", "BaTiO3-cubic"),
+        goal_fraction=0.97,
+        budget=Budget(experiments=20),
+    )
+    return Task(spec, ProposalSpace(PARAMETERS, SolidStateRoute()))
