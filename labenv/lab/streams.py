@@ -54,12 +54,13 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
 
     Args:
         seed: The episode's seed, any integer of up to 127 bits.
-        names: What the stream is for, such as ``"dosing_balance", 7``; text and numbers differ.
+        names: What the stream is for, such as ``"dosing_balance", 7``.
 
     Returns:
         A new generator at the start of its stream.
     """
-    key = "\x1f".join([f"{seed:d}", *[f"{name!r}" for name in names]])
+    parts = [name if isinstance(name, str) else f"#{int(name)}" for name in names]
+    key = "\x1f".join([f"{int(seed)}", *parts])
     digest = blake2b(key.encode(), digest_size=_DIGEST_BYTES, person=b"labenv.stream").digest()
     return np.random.Generator(np.random.PCG64(_NamedSeed(digest)))
 
