@@ -1,0 +1,14 @@
+"""Readers of measurement files: what a file is, is decided by its content, never by its name.
+
+    scan = read_measurement("scan.xrdml")        # a labenv_schemas Measurement
+
+One module a format. A format module offers ``NAME``, ``matches(data) -> bool`` on the file's bytes
+and ``read(data, source) -> Measurement``; the module's file name is the format's id, and a new
+module in this folder is found without being registered.
+"""
+
+from __future__ import annotations
+
+from labenv_instruments.formats.reading import format_ids, read_measurement
+
+__all__ = ["format_ids", "read_measurement"]

@@ -1,0 +1,179 @@
+"""Columns of numbers: xy, xye and CSV exports of diffractograms, with any decimal sign.
+
+The decimal sign and the separator are decided once per file. Comment lines and headings may stand
+before the numbers only; a line that is no row of numbers among them is reported by its number.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal, cast
+
+import numpy as np
+
+from labenv_instruments.formats.decoding import decode, is_text
+from labenv_schemas.errors import MeasurementFileError
+from labenv_schemas.measurement import Diffractogram, Measurement, QualityFlag, Radiation
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+NAME = "columns of numbers"
+_NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
+_ROW = re.compile(rf"^\s*{_NUMBER}(?:\s*[;,\t ]\s*{_NUMBER})+\s*[;,]?\s*$")
+_COMMENT = re.compile(r"^\s*(?:[#;!'\"*%]|//|/\*)")
+_WAVELENGTH = re.compile(r"wave\s*length[^0-9\n]{0,30}([0-9]+[.,][0-9]+)", re.IGNORECASE)
+_STEP_TIME = re.compile(r"time\s*per\s*step[^0-9\n]{0,12}([0-9]+(?:[.,][0-9]+)?)", re.IGNORECASE)
+_ANODE = re.compile(r"anode[^A-Za-z\n]{0,6}([A-Z][a-z])", re.IGNORECASE)
+_K_ALPHA_A = {  # Bearden 1967, doi:10.1103/RevModPhys.39.78, rescaled to CODATA ångström
+    "Cr": (2.289726, 2.293651),
+    "Fe": (1.936041, 1.939973),
+    "Co": (1.789010, 1.792900),
+    "Cu": (1.5405929, 1.5444274),
+    "Mo": (0.709319, 0.713607),
+    "Ag": (0.559422, 0.563813),
+}
+
+
+def matches(data: bytes) -> bool:
+    """Return whether the bytes are text with at least three rows of two or more numbers."""
+    if not is_text(data):
+        return False
+    try:
+        text, _ = decode(data[:200_000])
+    except ValueError:
+        return False
+    rows = 0
+    for line in text.splitlines():
+        rows = rows + 1 if _ROW.match(line) else rows
+        if rows >= 3:
+            return True
+    return False
+
+
+def read(data: bytes, source: str) -> Measurement:
+    """Read two or three columns: angle, intensity and, in xye, its standard uncertainty.
+
+    Args:
+        data: The file.
+        source: The file's name, for messages.
+
+    Returns:
+        The diffractogram. A wavelength, anode or time per step named in the heading is used; copper
+        Kα is assumed, and flagged, otherwise.
+
+    Raises:
+        MeasurementFileError: If a row is damaged, or the first column is no scattering angle.
+    """
+    text, encoding = decode(data)
+    lines = text.splitlines()
+    first = next(i for i, line in enumerate(lines) if _ROW.match(line))
+    table = _table(lines, first, source)
+    heading = "\n".join(lines[:first])
+    angles = table[:, 0]
+    good = angles > 0.0
+    if not (np.diff(angles) > 0).all() and (np.diff(angles) < 0).all():
+        table, angles, good = table[::-1], angles[::-1], good[::-1]
+    if not (np.diff(angles) > 0).all():
+        row = int(np.argmin(np.diff(angles) > 0)) + first + 2
+        raise MeasurementFileError(f"{source}: the first column does not increase at line {row}")
+    if angles[-1] > 180.0 or good.sum() < 2:
+        raise MeasurementFileError(
+            f"{source}: the first column runs from {angles[0]:g} to {angles[-1]:g}, "
+            "which is no scattering angle in degrees"
+        )
+    radiation, flags = _radiation(heading)
+    if not good.all():
+        dropped = int((~good).sum())
+        flags.append(QualityFlag(code="dropped", message=f"{dropped} points at or below 0°"))
+    unit, intensity, more = _intensity(table[good])
+    step_time = _STEP_TIME.search(heading)
+    scan = Diffractogram(
+        two_theta_deg=angles[good],
+        counts=intensity,
+        intensity_unit=unit,
+        counting_time_s=_number(step_time[1]) or None if step_time else None,
+        radiation=radiation,
+        flags=(*flags, *more),
+        provenance={"file": source, "format": NAME, "encoding": encoding},
+    )
+    return cast("Measurement", scan)
+
+
+def _table(lines: list[str], first: int, source: str) -> NDArray[np.float64]:
+    body = [(i, line) for i, line in enumerate(lines[first:], first + 1) if line.strip()]
+    comma = _decimal_comma([line for _, line in body])
+    rows: list[list[float]] = []
+    for number, line in body:
+        if _COMMENT.match(line):
+            continue
+        fields = _fields(line, comma=comma)
+        try:
+            rows.append([float(field) for field in fields])
+        except ValueError:
+            raise MeasurementFileError(
+                f"{source}: line {number} is no row of numbers: {line.strip()[:60]!r}"
+            ) from None
+        if len(fields) < 2:
+            raise MeasurementFileError(f"{source}: line {number} has one column")
+    columns = 3 if all(len(row) >= 3 for row in rows) else 2
+    return np.array([row[:columns] for row in rows])
+
+
+def _decimal_comma(lines: list[str]) -> bool:
+    """Return whether commas are decimal signs: another separator is there, and no point is."""
+    sample = lines[:2000]
+    if not any("," in line for line in sample) or any("." in line for line in sample):
+        return False
+    return all(re.search(r"[;\t]|\S\s+\S", line) for line in sample)
+
+
+def _fields(line: str, *, comma: bool) -> list[str]:
+    line = line.strip().rstrip(";,")
+    if comma:
+        return line.replace(",", ".").replace(";", " ").split()
+    return line.replace(";", " ").replace(",", " ").split()
+
+
+def _number(text: str) -> float:
+    return float(text.replace(",", "."))
+
+
+def _radiation(heading: str) -> tuple[Radiation, list[QualityFlag]]:
+    stated = _WAVELENGTH.search(heading)
+    if stated:
+        wavelength = _number(stated[1])
+        for anode, (one, two) in _K_ALPHA_A.items():
+            if abs(wavelength - one) < 1e-3:
+                return Radiation(k_alpha1_a=one, k_alpha2_a=two, anode=anode), []
+        mono = Radiation(k_alpha1_a=wavelength, k_alpha2_a=None, k_alpha2_ratio=0.0, anode=None)
+        return mono, []
+    named = _ANODE.search(heading)
+    if named and named[1].capitalize() in _K_ALPHA_A:
+        anode = named[1].capitalize()
+        one, two = _K_ALPHA_A[anode]
+        return Radiation(k_alpha1_a=one, k_alpha2_a=two, anode=anode), []
+    flag = QualityFlag(
+        code="wavelength_assumed", message="the file states no wavelength; copper Kα was assumed"
+    )
+    return Radiation(), [flag]
+
+
+def _intensity(
+    table: NDArray[np.float64],
+) -> tuple[Literal["counts", "arbitrary"], NDArray[np.float64], list[QualityFlag]]:
+    """Return unit and values; with uncertainties, values are rescaled to equivalent counts."""
+    intensity = table[:, 1]
+    if table.shape[1] == 3 and (table[:, 2] > 0).all() and (intensity > 0).any():
+        scale = float(np.median((intensity / table[:, 2] ** 2)[intensity > 0]))
+        if abs(scale - 1.0) < 0.02:
+            return "counts", intensity, []
+        if scale > 0:
+            flag = QualityFlag(
+                code="rescaled",
+                message=f"intensities times {scale:.4g}, so that their stated uncertainties are "
+                "those of counts",
+            )
+            return "counts", intensity * scale, [flag]
+    whole = bool((intensity == np.round(intensity)).all()) and bool((intensity >= 0).all())
+    return ("counts" if whole and intensity.max() > 20 else "arbitrary"), intensity, []
