@@ -127,14 +127,12 @@ def element_of(text: str, declared: frozenset[str]) -> str:
     if word.lower().startswith("wat"):
         return "O"
     one, two = word[:1].upper(), word[:2].capitalize()
-    as_written = two == word[:2]
-    if len(word) > 1 and two in _elements() and (as_written or (two in declared - {one})):
-        if as_written or one not in declared:
-            return two
-    if one in _elements():
-        return one
-    if two in _elements():
+    fits_formula = two in declared and one not in declared
+    if len(word) > 1 and two in _elements() and (two == word[:2] or fits_formula):
         return two
+    for symbol in (one, two):
+        if symbol in _elements():
+            return symbol
     raise ValueError(f"site {text!r} is of no known element")
 
 
@@ -145,8 +143,8 @@ def cell_occupants(
 ) -> tuple[NDArray[np.float64], list[dict[str, float]]]:
     """Return the distinct positions of the cell and what stands on each.
 
-    Rows that repeat another row's atom (same element, same occupancy, equivalent place), as in files
-    that list a whole cell beside its symmetry, count once.
+    Rows that repeat another row's atom (same element, same occupancy, equivalent place), as in
+    files that list a whole cell beside its symmetry, count once.
 
     Args:
         rows: The atoms listed.

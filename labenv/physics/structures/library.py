@@ -79,8 +79,6 @@ class PhaseLibrary:
                 of the same elements.
         """
         named = self._by_key.get(_key(text))
-        if named is not None and _key(text) != _key(named.formula):
-            return (named,)
         formula = _formula_or_none(text)
         if formula is not None:
             found = tuple(
@@ -90,7 +88,8 @@ class PhaseLibrary:
             )
             if found:
                 return found
-        if named is not None:
+        # A text that is a formula of something else (NB, not Nb) is a name only as it stands.
+        if named is not None and (formula is None or text in (named.name, *named.aliases)):
             return (named,)
         raise self._unknown(text)
 

@@ -13,7 +13,7 @@ from labenv_schemas.formula import parse_formula
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-    from pymatgen.core import Structure
+    from pymatgen.core.structure import Structure
 
 _DENSITY_TOLERANCE = 0.015  # typing errors and wrong origins move a density by far more
 _SAME_PLACE_A = 0.05
@@ -114,7 +114,8 @@ class CrystalPhase:
             SimulatorError: If the number of sites differs from the published one, the density by
                 more than 1.5 %, or the composition from the formula.
         """
-        from pymatgen.core import Lattice, Structure
+        from pymatgen.core.lattice import Lattice
+        from pymatgen.core.structure import Structure
 
         species, positions = self._occupied_positions()
         self._check(species)

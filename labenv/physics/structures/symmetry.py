@@ -7,15 +7,17 @@ therefore refused here: write ``I4_1/amd:2``, ``R-3c:H``, ``P12_1/n1``.
 
 from __future__ import annotations
 
+import warnings
+from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from labenv_schemas.errors import SimulatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
 
     from numpy.typing import NDArray
 
@@ -82,7 +84,8 @@ def hall_operations(hall_number: int) -> tuple[NDArray[np.float64], NDArray[np.f
     """
     import spglib
 
-    found = spglib.get_symmetry_from_database(hall_number)
+    with _quiet():
+        found = spglib.get_symmetry_from_database(hall_number)
     if found is None:
         message = f"no symmetry operations are tabulated for Hall number {hall_number}"
         raise SimulatorError(message)
@@ -173,22 +176,14 @@ def named_hall_numbers() -> dict[str, int]:
     Returns:
         530 entries.
     """
-    import spglib
-
-    kinds = {n: spglib.get_spacegroup_type(n) for n in range(1, _HALL_NUMBERS + 1)}
-    return {kind.hall_symbol: n for n, kind in kinds.items() if kind is not None}
+    return {kind.hall_symbol: number for number, kind in _space_group_types()}
 
 
 @cache
 def _settings() -> dict[str, tuple[int, ...]]:
     """Return every accepted spelling with the Hall numbers that it may mean."""
-    import spglib
-
     found: dict[str, list[int]] = {}
-    for number in range(1, _HALL_NUMBERS + 1):
-        kind = spglib.get_spacegroup_type(number)
-        if kind is None:
-            continue
+    for number, kind in _space_group_types():
         full = kind.international.split("=")[-1].strip()
         names = {full.replace(" ", ""), kind.international_full.replace(" ", "")}
         if _is_monoclinic(kind.number) and kind.choice.startswith("b"):
@@ -202,3 +197,22 @@ def _settings() -> dict[str, tuple[int, ...]]:
 
 def _is_monoclinic(space_group_number: int) -> bool:
     return 3 <= space_group_number <= 15
+
+
+def _space_group_types() -> Iterator[tuple[int, Any]]:
+    """Yield every tabulated setting with its Hall number."""
+    import spglib
+
+    for number in range(1, _HALL_NUMBERS + 1):
+        with _quiet():
+            kind = spglib.get_spacegroup_type(number)
+        if kind is not None:
+            yield number, kind
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Hide spglib's notice that it will raise where it now returns None; both are handled."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
