@@ -1,0 +1,1 @@
+"""Alembic's scripts for the store; run by `labenv.store.migrate`, never by hand."""
