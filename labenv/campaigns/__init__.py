@@ -1,0 +1,40 @@
+"""Campaigns: a policy, a session and a store joined; resumable, replayable, summarised.
+
+Only the campaign file's reader is imported at once; the runner brings the laboratory with it and is
+imported when it is first used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from labenv.campaigns.config_file import load_campaign, parse_campaign, with_overrides
+
+if TYPE_CHECKING:
+    from labenv.campaigns.runner import CampaignRunner, Progress
+    from labenv.campaigns.summarise import comparisons, summarise
+
+__all__ = [
+    "CampaignRunner",
+    "Progress",
+    "comparisons",
+    "load_campaign",
+    "parse_campaign",
+    "summarise",
+    "with_overrides",
+]
+
+_LATER = {
+    "CampaignRunner": "labenv.campaigns.runner",
+    "Progress": "labenv.campaigns.runner",
+    "comparisons": "labenv.campaigns.summarise",
+    "summarise": "labenv.campaigns.summarise",
+}
+
+
+def __getattr__(name: str) -> object:
+    if name in _LATER:
+        from importlib import import_module
+
+        return getattr(import_module(_LATER[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

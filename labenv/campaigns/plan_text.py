@@ -1,0 +1,95 @@
+"""Proposals in one line and in a few words, for tables, tooltips and logs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from labenv_schemas.proposal import Dose, GasMixture, Heat, Measure, Mix, Press, Regrind
+
+if TYPE_CHECKING:
+    from labenv_schemas.proposal import Operation, PrecursorDose, Proposal
+
+_KELVIN_AT_ZERO_CELSIUS = 273.15
+_GASES = {"oxygen": "O₂", "nitrogen": "N₂", "argon": "Ar", "carbon_dioxide": "CO₂"}
+
+
+def duration_text(seconds: float) -> str:
+    """Return a duration as people say it.
+
+    Args:
+        seconds: Duration, s.
+
+    Returns:
+        Such as ``"45 s"``, ``"30 min"``, ``"6.5 h"`` or ``"3.2 d"``.
+    """
+    for unit_s, unit, limit in ((1.0, "s", 60.0), (60.0, "min", 60.0), (3600.0, "h", 72.0)):
+        if seconds / unit_s < limit:
+            return f"{_short(seconds / unit_s)} {unit}"
+    return f"{_short(seconds / 86_400)} d"
+
+
+def celsius_text(kelvin: float) -> str:
+    """Return a temperature in degrees Celsius.
+
+    Args:
+        kelvin: Temperature, K.
+
+    Returns:
+        Such as ``"1100 °C"``.
+    """
+    return f"{kelvin - _KELVIN_AT_ZERO_CELSIUS:.0f} °C"
+
+
+def plan_text(proposal: Proposal) -> str:
+    """Return a whole plan in one line.
+
+    Args:
+        proposal: The plan.
+
+    Returns:
+        Such as ``"BaCO3 + TiO2 (anatase), ball mill 2 h, 1100 °C 6 h in air"``.
+    """
+    parts = [_operation_text(operation) for operation in proposal.operations]
+    return ", ".join(part for part in parts if part)
+
+
+def _operation_text(operation: Operation) -> str:
+    match operation:
+        case Dose():
+            return " + ".join(_dose_text(precursor) for precursor in operation.precursors)
+        case Mix():
+            return f"{operation.method.replace('_', ' ')} {duration_text(operation.duration_s)}"
+        case Press():
+            return f"press {operation.pressure_pa / 1e6:.3g} MPa"
+        case Regrind():
+            return f"regrind {duration_text(operation.duration_s)}"
+        case Heat():
+            return _heat_text(operation)
+        case Measure():
+            return ""
+
+
+def _dose_text(precursor: PrecursorDose) -> str:
+    if precursor.amount_mol is not None:
+        return f"{precursor.amount_mol * 1e3:.4g} mmol {precursor.substance}"
+    return f"{(precursor.mass_kg or 0.0) * 1e3:.4g} g {precursor.substance}"
+
+
+def _heat_text(heat: Heat) -> str:
+    stays = [
+        f"{celsius_text(segment.target_k)} {duration_text(segment.hold_s)}"
+        for segment in heat.segments
+    ]
+    quench = ", quench" if heat.cooling == "quench" else ""
+    return f"{' → '.join(stays)} in {_gas_text(heat)}{quench}"
+
+
+def _gas_text(heat: Heat) -> str:
+    if isinstance(heat.atmosphere, GasMixture):
+        gas = heat.atmosphere
+        return f"O₂ {gas.o2_pa:.3g} Pa / CO₂ {gas.co2_pa:.3g} Pa"
+    return _GASES.get(heat.atmosphere, heat.atmosphere)
+
+
+def _short(number: float) -> str:
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

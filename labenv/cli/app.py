@@ -1,0 +1,59 @@
+"""The commands and their help. Everything heavy is imported inside the commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from labenv.cli import analyse, catalogue, results, run
+
+app = typer.Typer(
+    name="labenv",
+    help=(
+        "A materials laboratory you can run: propose experiments, let the simulated laboratory "
+        "carry them out, and be judged by what was measured."
+    ),
+    epilog=(
+        "\b\nExit codes: 0 success, 1 failure, 2 wrong usage or input, 130 interrupted.\n"
+        "--debug anywhere on the line shows the traceback of an error."
+    ),
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        typer.echo(f"labenv {version('labenv')}")
+        raise typer.Exit
+
+
+@app.callback()
+def labenv(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", help="Show the version and exit.", callback=_show_version, is_eager=True
+        ),
+    ] = False,
+) -> None:
+    """Take the options that every command has."""
+    del version
+
+
+app.command("run", epilog=run.EXAMPLES)(run.run)
+app.command("report", epilog=results.REPORT_EXAMPLES)(results.report)
+app.command("list", epilog=results.LIST_EXAMPLES)(results.list_campaigns)
+app.command("show", epilog=results.SHOW_EXAMPLES)(results.show)
+app.command("export", epilog=results.EXPORT_EXAMPLES)(results.export)
+app.command("analyse", epilog=analyse.EXAMPLES)(analyse.analyse)
+app.command("envs")(catalogue.envs)
+app.command("tasks")(catalogue.tasks)
+app.command("policies")(catalogue.policies)
+app.command("phases", epilog=catalogue.PHASES_EXAMPLES)(catalogue.phases)
+app.command("schemas", epilog=catalogue.SCHEMAS_EXAMPLES)(catalogue.schemas)

@@ -1,0 +1,177 @@
+"""Campaigns and experiments as tables and as JSON."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from labenv.campaigns.plan_text import duration_text
+from labenv.cli.output import print_lines, print_table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from labenv.campaigns.comparison import RecipeComparison
+    from labenv.campaigns.summary import CampaignSummary, ExperimentRow
+
+_COLUMNS = {
+    "index": "#",
+    "status": "status",
+    "value": "measured",
+    "reward": "reward",
+    "finished": "after",
+    "plan": "plan",
+    "phases": "phases found",
+}
+_NUMBERS = frozenset({"index", "value", "reward", "finished"})
+
+
+def print_summary(summary: CampaignSummary) -> None:
+    """Write the final table of a campaign and its result in a few lines.
+
+    Args:
+        summary: The campaign.
+    """
+    best = summary.best
+    marked = None if best is None else summary.rows.index(best)
+    print_table([_cells(row) for row in summary.rows], _COLUMNS, numbers=_NUMBERS, marked=marked)
+    print_lines("", *_result_lines(summary))
+
+
+def print_comparisons(comparisons: Sequence[RecipeComparison]) -> None:
+    """Write simulated beside published outcomes.
+
+    Args:
+        comparisons: One a recipe.
+    """
+    rows = [
+        {
+            "name": item.name,
+            "published": item.published_text,
+            "simulated": item.simulated_text,
+            "same": item.verdict,
+            "difference": item.difference_text,
+        }
+        for item in comparisons
+    ]
+    columns = {"name": "recipe", "published": "published", "simulated": "simulated",
+               "same": "same phases", "difference": "fraction, simulated - published"}  # fmt: skip
+    print_lines("")
+    print_table(rows, columns)
+    judged = [item for item in comparisons if item.agrees is not None]
+    agreeing = sum(1 for item in judged if item.agrees)
+    print_lines("", f"named phases agree in {agreeing} of {len(judged)} recipes")
+
+
+def summary_json(
+    summary: CampaignSummary, comparisons: Sequence[RecipeComparison] = ()
+) -> dict[str, Any]:
+    """Return a campaign as plain data.
+
+    Args:
+        summary: The campaign.
+        comparisons: Simulated beside published outcomes, if recipes were replayed.
+
+    Returns:
+        What ``--format json`` prints.
+    """
+    best = summary.best
+    data: dict[str, Any] = {
+        "campaign_id": summary.campaign_id,
+        "name": summary.name,
+        "status": summary.status,
+        "task": summary.task,
+        "policy": summary.policy,
+        "seed": summary.seed,
+        "experiments": len(summary.finished_rows),
+        "lab_time_s": summary.lab_time_s,
+        "cost": summary.cost,
+        "goal_reached": any(row.success for row in summary.rows),
+        "best": None if best is None else row_json(best),
+        "rows": [row_json(row) for row in summary.rows],
+    }
+    if comparisons:
+        data["comparisons"] = [_comparison_json(item) for item in comparisons]
+    return data
+
+
+def row_json(row: ExperimentRow) -> dict[str, Any]:
+    """Return an experiment's row as plain data.
+
+    Args:
+        row: The row.
+
+    Returns:
+        Keys as the attributes of `ExperimentRow`.
+    """
+    return {
+        "index": row.index,
+        "experiment_id": row.experiment_id,
+        "status": row.status,
+        "plan": row.plan,
+        "value": row.value,
+        "reward": row.reward,
+        "success": row.success,
+        "submitted_s": row.submitted_s,
+        "finished_s": row.finished_s,
+        "cost": row.cost,
+        "phases": [phase.model_dump(mode="json") for phase in row.phases],
+        "analysis_status": row.analysis_status,
+        "message": row.message,
+        "recipe": row.recipe,
+    }
+
+
+def fraction_text(value: float | None) -> str:
+    """Return a fraction for a table.
+
+    Args:
+        value: The fraction, or None.
+
+    Returns:
+        Three decimals, or a dash.
+    """
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _cells(row: ExperimentRow) -> dict[str, str]:
+    phases = [f"{p.name} {p.weight_fraction:.3f}" for p in row.phases if p.weight_fraction >= 5e-4]
+    found = ", ".join(phases[:3]) + (" ..." if len(phases) > 3 else "")
+    return {
+        "index": str(row.index),
+        "status": row.status.replace("_", " "),
+        "value": fraction_text(row.value),
+        "reward": "-" if row.reward is None else f"{row.reward:+.3f}",
+        "finished": "-" if row.finished_s is None else duration_text(row.finished_s),
+        "plan": f"{row.recipe}: {row.plan}" if row.recipe else row.plan,
+        "phases": row.message if row.status not in {"ok", "running"} else found or "-",
+    }
+
+
+def _result_lines(summary: CampaignSummary) -> list[str]:
+    best = summary.best
+    lines = [
+        f"campaign {summary.campaign_id} ({summary.name}): {summary.status}, "
+        f"{len(summary.finished_rows)} experiments, {duration_text(summary.lab_time_s)} of lab time, "
+        f"cost {summary.cost:,.0f}"
+    ]
+    if best is None:
+        return [*lines, "best: nothing could be scored"]
+    reached = "reached" if best.success else "not reached"
+    lines.append(
+        f"best: {fraction_text(best.value)} {summary.target} measured, experiment {best.index} "
+        f"({best.experiment_id}); goal {summary.goal_fraction:g} {reached}"
+    )
+    return [*lines, f"      {best.plan}"]
+
+
+def _comparison_json(item: RecipeComparison) -> dict[str, Any]:
+    return {
+        "name": item.name,
+        "citation": item.citation,
+        "published": item.published,
+        "statement": item.statement,
+        "simulated": [phase.model_dump(mode="json") for phase in item.simulated],
+        "agrees": item.agrees,
+        "verdict": item.verdict,
+        "differences": item.differences,
+    }

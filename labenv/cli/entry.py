@@ -1,0 +1,105 @@
+"""From the words of a command line to an exit code: the one place where errors become messages."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from labenv.cli.output import tell
+from labenv_schemas.errors import BoundaryError, LabEnvError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import FrameType
+
+OK, FAILURE, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+
+
+def run_command_line(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and say in one message what went wrong, if something did.
+
+    Args:
+        arguments: Words after the program's name; those of the process if None.
+
+    Returns:
+        The exit code.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = _take_flag(words, "--debug")
+    _make_output_safe()
+    try:
+        with suppress(ValueError, AttributeError):  # not the main thread, or no such signal
+            signal.signal(signal.SIGTERM, _interrupt)
+        code = _invoke(words)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is still buffered goes nowhere, or the interpreter would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return PIPE_CLOSED
+    except KeyboardInterrupt:
+        tell("interrupted")
+        return INTERRUPTED
+    except Exception as error:
+        if debug:
+            raise
+        return _explain(error)
+    return code
+
+
+def _invoke(words: list[str]) -> int:
+    from labenv.cli.app import app
+
+    result = app(args=words, prog_name="labenv", standalone_mode=False)
+    return result if isinstance(result, int) else OK
+
+
+def _explain(error: Exception) -> int:
+    import typer
+
+    if isinstance(error, typer.Abort):
+        tell("interrupted")
+        return INTERRUPTED
+    if hasattr(error, "format_message"):  # click's own errors, from whichever click typer uses
+        usage = getattr(error, "ctx", None)
+        tell(str(error.format_message()))
+        if usage is not None:
+            _hint(f"'{usage.command_path} --help' shows how it is used")
+        return USAGE
+    if isinstance(error, LabEnvError):
+        tell(str(error))
+        return FAILURE if isinstance(error, BoundaryError) else USAGE
+    told = " ".join(str(error).split())
+    tell(f"unexpected {type(error).__name__}{f': {told}' if told else ''}")
+    _hint("this is a fault in labenv; the same command with --debug shows where, for a report")
+    return FAILURE
+
+
+def _hint(message: str) -> None:
+    with suppress(OSError):
+        sys.stderr.write(f"  {message}\n")
+
+
+def _take_flag(words: list[str], flag: str) -> bool:
+    """Remove a flag from wherever it stands before ``--``."""
+    end = words.index("--") if "--" in words else len(words)
+    if flag not in words[:end]:
+        return False
+    words.remove(flag)
+    return True
+
+
+def _make_output_safe() -> None:
+    """Never fail on a character that the terminal's encoding lacks."""
+    for output in (sys.stdout, sys.stderr):
+        reconfigure = getattr(output, "reconfigure", None)
+        if reconfigure is not None:
+            with suppress(ValueError, OSError):
+                reconfigure(errors="replace")
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    del number, frame
+    raise KeyboardInterrupt

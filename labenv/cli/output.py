@@ -1,0 +1,129 @@
+"""How commands speak: tables or JSON on standard output, progress on standard error."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from contextlib import suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.console import Console
+
+_WIDTH_WITHOUT_TERMINAL = 120
+
+
+class OutputFormat(StrEnum):
+    """What a command writes to standard output."""
+
+    TABLE = "table"
+    JSON = "json"
+
+
+FormatOption = Annotated[
+    OutputFormat, typer.Option("--format", help="A table for people or JSON for programs.")
+]
+StoreOption = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        envvar="LABENV_STORE",
+        help="Path of an SQLite file, or a database URL such as postgresql://host/name.",
+    ),
+]
+DEFAULT_STORE = "labenv-results/labenv.sqlite"
+
+
+def examples(*commands: str) -> str:
+    """Return examples for the foot of a help text, one a line.
+
+    Args:
+        *commands: Command lines.
+
+    Returns:
+        The text; the mark at its head keeps the lines from being joined.
+    """
+    return "\b\n" + "\n".join(["Examples:", *(f"  {command}" for command in commands)])
+
+
+def console(*, progress: bool = False) -> Console:
+    """Return a console that does not break lines at 80 columns when it writes to a file.
+
+    Args:
+        progress: Whether for standard error instead of standard output.
+
+    Returns:
+        The console.
+    """
+    from rich.console import Console
+
+    output = sys.stderr if progress else sys.stdout
+    fixed = None if output.isatty() or "COLUMNS" in os.environ else _WIDTH_WITHOUT_TERMINAL
+    return Console(file=output, width=fixed, highlight=False, soft_wrap=False)
+
+
+def print_json(data: object) -> None:
+    """Write data as JSON to standard output.
+
+    Args:
+        data: Plain data without non-finite numbers.
+    """
+    sys.stdout.write(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def print_table(
+    rows: Sequence[Mapping[str, Any]],
+    columns: Mapping[str, str],
+    *,
+    title: str | None = None,
+    numbers: frozenset[str] = frozenset(),
+    marked: int | None = None,
+) -> None:
+    """Write rows as a table to standard output.
+
+    Args:
+        rows: One mapping a row, with text for each column.
+        columns: Key of each column to its heading.
+        title: Line above the table.
+        numbers: Keys of columns that are set flush right.
+        marked: Position of a row to set off.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for key, heading in columns.items():
+        number = key in numbers
+        table.add_column(
+            heading, justify="right" if number else "left", no_wrap=number, overflow="fold"
+        )
+    for place, row in enumerate(rows):
+        style = "bold" if place == marked else ""
+        table.add_row(*(Text(str(row[key]), style=style) for key in columns))
+    console().print(table)
+
+
+def print_lines(*lines: str) -> None:
+    """Write lines to standard output, without any markup.
+
+    Args:
+        *lines: The lines.
+    """
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+def tell(message: str) -> None:
+    """Write a remark to standard error.
+
+    Args:
+        message: One sentence.
+    """
+    with suppress(OSError):
+        sys.stderr.write(f"labenv: {message}\n")

@@ -1,0 +1,179 @@
+"""Commands that look back: report, list, show, export."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labenv.cli.output import (
+    DEFAULT_STORE,
+    FormatOption,
+    OutputFormat,
+    StoreOption,
+    examples,
+    print_json,
+    print_lines,
+    print_table,
+)
+from labenv.cli.stores import open_store
+
+if TYPE_CHECKING:
+    from labenv.store import CampaignRecord, ExperimentRecord, Store
+
+REPORT_EXAMPLES = examples("labenv report latest", "labenv report c00003 --out best.html")
+LIST_EXAMPLES = examples("labenv list", "labenv list --format json")
+SHOW_EXAMPLES = examples(
+    "labenv show c3/17", "labenv show c00003-0017 --format json", "labenv show latest"
+)
+EXPORT_EXAMPLES = examples("labenv export latest --format csv --out campaign.csv")
+
+CampaignArgument = Annotated[
+    str,
+    typer.Argument(
+        metavar="ID", help="Campaign: its id, the beginning of it, its name, or 'latest'."
+    ),
+]
+
+
+class ExportFormat(StrEnum):
+    """File formats of an export."""
+
+    CSV = "csv"
+    PARQUET = "parquet"
+    JSONL = "jsonl"
+
+
+def report(
+    campaign: CampaignArgument,
+    out: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Where to write; beside the store by default."),
+    ] = None,
+    store: StoreOption = DEFAULT_STORE,
+    format_: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """Write the HTML report of a campaign."""
+    from labenv.cli.reports import report_path, save_report
+
+    with open_store(store) as opened:
+        campaign_id = opened.campaign(campaign).campaign_id
+        written = save_report(opened, campaign_id, report_path(out, store, campaign_id))
+    if format_ is OutputFormat.JSON:
+        print_json({"campaign_id": campaign_id, "report": str(written)})
+    else:
+        print_lines(str(written))
+
+
+def list_campaigns(
+    store: StoreOption = DEFAULT_STORE, format_: FormatOption = OutputFormat.TABLE
+) -> None:
+    """List the campaigns of a store."""
+    with open_store(store) as opened:
+        rows = [_campaign_row(record) for record in opened.campaigns()]
+    if format_ is OutputFormat.JSON:
+        print_json(rows)
+        return
+    columns = {"campaign_id": "id", "status": "status", "policy": "policy", "seed": "seed",
+               "experiments": "done", "best": "best", "created": "begun", "name": "name"}  # fmt: skip
+    print_table(
+        [{**row, "best": "-" if row["best_value"] is None else f"{row['best_value']:.3f}",
+          "created": row["created_at"][:16].replace("T", " ")} for row in rows],
+        columns,
+        numbers=frozenset({"seed", "experiments", "best"}),
+    )  # fmt: skip
+    if not rows:
+        print_lines("the store holds no campaign; 'labenv run CAMPAIGN.yaml' runs one")
+
+
+def show(
+    experiment: Annotated[
+        str,
+        typer.Argument(
+            metavar="EXPERIMENT", help="Its id, or CAMPAIGN/NUMBER such as c3/17; or a campaign."
+        ),
+    ],
+    store: StoreOption = DEFAULT_STORE,
+    format_: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """Show an experiment in full, or the table of a campaign."""
+    from labenv.cli.experiment_view import experiment_json, print_experiment
+
+    with open_store(store) as opened:
+        found = _find(opened, experiment)
+        if isinstance(found, str):
+            _show_campaign(opened, found, format_)
+        elif format_ is OutputFormat.JSON:
+            print_json(experiment_json(found))
+        else:
+            print_experiment(found)
+
+
+def export(
+    campaign: CampaignArgument,
+    out: Annotated[
+        Path, typer.Option(metavar="FILE", help="File to write; replaced if it exists.")
+    ],
+    format_: Annotated[
+        ExportFormat,
+        typer.Option("--format", help="csv and parquet: a row an experiment; jsonl: everything."),
+    ] = ExportFormat.CSV,
+    store: StoreOption = DEFAULT_STORE,
+) -> None:
+    """Write a campaign to a CSV, Parquet or JSON file."""
+    from labenv_schemas.errors import ConfigError
+
+    if out.is_dir():
+        raise ConfigError(f"{out} is a folder; name a file in it, such as {out}/campaign.{format_}")
+    with open_store(store) as opened:
+        try:
+            written = opened.export(campaign, out, format_.value)
+        except OSError as error:
+            reason = error.strerror or str(error)
+            raise ConfigError(f"the export cannot be written to {out}: {reason}") from None
+    print_lines(str(written))
+
+
+def _find(store: Store, words: str) -> ExperimentRecord | str:
+    """Return the experiment, or the id of the campaign, that someone names."""
+    from labenv_schemas.errors import StoreError
+
+    try:
+        return store.campaign(words).campaign_id
+    except StoreError as no_campaign:
+        try:
+            return store.experiment(words)
+        except StoreError as no_experiment:
+            raise no_experiment from no_campaign
+
+
+def _show_campaign(store: Store, campaign_id: str, format_: OutputFormat) -> None:
+    from labenv.campaigns.summarise import comparisons, summarise
+    from labenv.cli.campaign_tables import print_comparisons, print_summary, summary_json
+
+    summary, compared = summarise(store, campaign_id), comparisons(store, campaign_id)
+    if format_ is OutputFormat.JSON:
+        print_json(summary_json(summary, compared))
+        return
+    print_summary(summary)
+    if compared:
+        print_comparisons(compared)
+
+
+def _campaign_row(record: CampaignRecord) -> dict[str, Any]:
+    return {
+        "campaign_id": record.campaign_id,
+        "name": record.name,
+        "status": record.status,
+        "task": record.config.task,
+        "policy": "recipes" if record.config.recipes else record.config.policy.name,
+        "seed": record.seed,
+        "experiments": record.experiments,
+        "pending": record.pending,
+        "best_value": record.best_value,
+        "best_experiment_id": record.best_experiment_id,
+        "created_at": record.created_at.isoformat(),
+        "finished_at": None if record.finished_at is None else record.finished_at.isoformat(),
+    }

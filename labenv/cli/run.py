@@ -1,0 +1,158 @@
+"""`labenv run`: a campaign from its file to its report."""
+
+from __future__ import annotations
+
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from labenv.cli.output import (
+    DEFAULT_STORE,
+    FormatOption,
+    OutputFormat,
+    StoreOption,
+    examples,
+    print_json,
+    print_lines,
+    tell,
+)
+from labenv.cli.stores import open_store
+from labenv_schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    from labenv.store import Store
+    from labenv_schemas.campaign import CampaignConfig
+
+EXAMPLES = examples(
+    "labenv run examples/batio3.yaml",
+    "labenv run my.yaml --policy sobol --experiments 20 --seed 3",
+    "labenv run my.yaml --store postgresql://me@host/lab --report my.html",
+    "labenv run --resume latest",
+)
+_LARGEST_SEED = 2**63 - 1
+
+
+def run(  # noqa: PLR0913 - one parameter an option
+    campaign: Annotated[
+        Path | None, typer.Argument(metavar="CAMPAIGN.yaml", help="The campaign file.")
+    ] = None,
+    policy: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Another policy; see 'labenv policies'.")
+    ] = None,
+    experiments: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="Another number of experiments.")
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, max=_LARGEST_SEED, metavar="S", help="Another seed."),
+    ] = None,
+    store: StoreOption = DEFAULT_STORE,
+    resume: Annotated[
+        str | None,
+        typer.Option(metavar="ID", help="Go on with a campaign of the store: its id or 'latest'."),
+    ] = None,
+    report: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PATH", help="Where the HTML report goes; beside the store by default."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
+    format_: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """Run a campaign on the simulated laboratory and write its report."""
+    from labenv.cli.reports import check_report_path, report_path, save_report
+
+    overrides = {"policy": policy, "experiments": experiments, "seed": seed}
+    config = _config(campaign, resume, overrides)
+    check_report_path(report)
+    with open_store(store, create=resume is None) as opened:
+        campaign_id = _run(opened, config, resume, store_url=store, quiet=quiet)
+        place = report_path(report, store, campaign_id)
+        written = save_report(opened, campaign_id, place)
+        _print_result(opened, campaign_id, written, format_)
+
+
+def _config(
+    campaign: Path | None, resume: str | None, overrides: dict[str, Any]
+) -> CampaignConfig | None:
+    """Return the campaign asked for; None when it is the store that knows it."""
+    from labenv.campaigns import load_campaign, with_overrides
+
+    given = [f"--{name}" for name, value in overrides.items() if value is not None]
+    if resume is not None:
+        if given:
+            raise ConfigError(
+                f"a resumed campaign keeps its own settings; leave out {', '.join(given)}"
+            )
+        return None if campaign is None else load_campaign(campaign)
+    if campaign is None:
+        raise ConfigError(
+            "name a campaign file, such as examples/batio3.yaml, or a campaign with --resume"
+        )
+    return with_overrides(load_campaign(campaign), **overrides)
+
+
+def _run(
+    store: Store,
+    config: CampaignConfig | None,
+    resume: str | None,
+    *,
+    store_url: str,
+    quiet: bool,
+) -> str:
+    """Run to the end; an interruption says how to go on."""
+    from labenv.campaigns import CampaignRunner
+    from labenv.cli.live_display import open_display
+
+    with open_display(quiet=quiet) as display:
+        if resume is None:
+            if config is None:
+                raise ConfigError("there is no campaign to run")
+            runner = CampaignRunner.begin(store, config, on_progress=display)
+        else:
+            runner = CampaignRunner(store, _resumed(store, config, resume), on_progress=display)
+        try:
+            return runner.run()
+        except (Exception, KeyboardInterrupt):
+            display.close()
+            _tell_how_to_resume(runner.campaign_id, store_url)
+            raise
+
+
+def _resumed(store: Store, config: CampaignConfig | None, resume: str) -> str:
+    record = store.campaign(resume)
+    if record.status == "finished":
+        raise ConfigError(
+            f"campaign {record.campaign_id} is finished; 'labenv report {record.campaign_id}' "
+            "writes its report again"
+        )
+    if config is not None and config != record.config:
+        tell(
+            f"the file differs from what campaign {record.campaign_id} began with; "
+            "what the store holds counts"
+        )
+    return record.campaign_id
+
+
+def _tell_how_to_resume(campaign_id: str, store_url: str) -> None:
+    import shlex
+
+    store = "" if store_url == DEFAULT_STORE else f" --store {shlex.quote(store_url)}"
+    tell(f"nothing is lost; go on with: labenv run --resume {campaign_id}{store}")
+
+
+def _print_result(store: Store, campaign_id: str, report: Path, format_: OutputFormat) -> None:
+    from labenv.campaigns.summarise import comparisons, summarise
+    from labenv.cli.campaign_tables import print_comparisons, print_summary, summary_json
+
+    summary, compared = summarise(store, campaign_id), comparisons(store, campaign_id)
+    if format_ is OutputFormat.JSON:
+        data = summary_json(summary, compared)
+        print_json({**data, "store": store.location, "report": str(report)})
+        return
+    print_summary(summary)
+    if compared:
+        print_comparisons(compared)
+    print_lines("", f"store:  {store.location}", f"report: {report}")
