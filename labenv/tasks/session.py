@@ -16,8 +16,6 @@ from labenv_schemas.measurement import Diffractogram
 from labenv_schemas.outcome import Outcome, Score
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from labenv.lab.laboratory import Ticket
     from labenv.tasks.task import Quantifies, Task
     from labenv_schemas.proposal import Proposal
@@ -98,6 +96,7 @@ class Session:
         self.cost = 0.0
         self._submitted = 0
         self._proposals: dict[str, Proposal] = {}
+        self._indices: dict[str, int] = {}
         self._replicates: dict[str, str] = {}
         self._first_with: dict[str, str] = {}
 
@@ -153,6 +152,7 @@ class Session:
             proposal: Its plan.
         """
         self._submitted += 1
+        self._indices[experiment_id] = len(self._proposals)
         self._proposals[experiment_id] = proposal
         plan = _plan_key(proposal)
         if plan in self._first_with:
@@ -206,6 +206,10 @@ class Session:
         if experiment_id not in self._proposals:
             raise ProposalError(f"this session has no experiment {experiment_id!r}")
         return self._proposals[experiment_id]
+
+    def index_of(self, experiment_id: str) -> int:
+        """Return the place of an experiment in the order of submission, from 0."""
+        return self._indices[experiment_id]
 
     def replicate_of(self, experiment_id: str) -> str | None:
         """Return the first experiment of the same plan, if this one repeats it."""

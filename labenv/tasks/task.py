@@ -19,19 +19,26 @@ so the rewards of an episode add up to its best score minus what it spent, whate
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from labenv.tasks.plugins import PluginCatalogue
+from labenv.tasks.reading import PatternReader
 from labenv_schemas.campaign import LabConfig
 from labenv_schemas.outcome import Outcome, Score
 
 if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
     from labenv.tasks.space import ProposalSpace
     from labenv_schemas.analysis import AnalysisStatus, PhaseAnalysis
     from labenv_schemas.measurement import Diffractogram
     from labenv_schemas.task import TaskSpec
+
+    Floats = NDArray[np.float64]
 
 GATES: dict[AnalysisStatus, float] = {"ok": 1.0, "poor_fit": 0.5, "unidentified": 0.0}
 
@@ -55,7 +62,7 @@ class RewardRule:
         invalid_penalty: Reward taken for a plan that the lab refuses.
     """
 
-    cost_share: float = 2e-5
+    cost_share: float = 1e-5
     invalid_penalty: float = 0.01
 
 
@@ -75,18 +82,37 @@ class Task:
     lab: LabConfig = field(default_factory=LabConfig)
     reward_rule: RewardRule = field(default_factory=RewardRule)
 
-    def merit(self, status: AnalysisStatus, fraction: float, uncertainty: float) -> float:
-        """Return the score of a measured purity.
+    @cached_property
+    def phases(self) -> tuple[str, ...]:
+        """Slugs of the phases that may be found: those of the material system, in its order."""
+        from labenv.physics.reactions import load_system
+
+        return tuple(dict.fromkeys(load_system(self.spec.system).structures))
+
+    @cached_property
+    def target_columns(self) -> tuple[int, ...]:
+        """Positions of the target phases in `phases`."""
+        wanted = self.spec.target_phases
+        return tuple(k for k, name in enumerate(self.phases) if name in wanted)
+
+    def quantifier(self) -> PatternReader:
+        """Return what reads phase fractions out of this task's diffractograms."""
+        return PatternReader(self.phases)
+
+    def merit(self, gate: ArrayLike, fractions: ArrayLike, uncertainties: ArrayLike) -> Floats:
+        """Return the scores of measured purities.
 
         Args:
-            status: Of the analysis.
-            fraction: Measured weight fraction of the target phases, 0 to 1.
-            uncertainty: Its standard uncertainty.
+            gate: 1 for a good fit, less for a doubtful one, shape (N,); see `GATES`.
+            fractions: Measured weight fractions of the target phases, shape (N, T).
+            uncertainties: Their standard uncertainties, shape (N, T).
 
         Returns:
-            The score, 0 to 1.
+            Scores, 0 to 1, shape (N,).
         """
-        return min(1.0, GATES[status] * max(0.0, fraction - uncertainty))
+        fraction = np.sum(np.asarray(fractions, dtype=np.float64), axis=-1)
+        spread = np.sqrt(np.sum(np.square(np.asarray(uncertainties, dtype=np.float64)), axis=-1))
+        return np.clip(np.asarray(gate) * np.maximum(0.0, fraction - spread), 0.0, 1.0)
 
     def score(self, outcome: Outcome, best_before: float = 0.0) -> Score:
         """Return what an analysed outcome is worth.
@@ -107,14 +133,19 @@ class Task:
         analysis = outcome.phase_analysis
         if analysis is None:
             return Score(value=0.0, reward=-cost, reason="nothing was measured")
-        found = [p for p in analysis.phases if p.name in self.spec.target_phases]
-        fraction = sum(p.weight_fraction for p in found)
-        uncertainty = math.hypot(*[p.uncertainty for p in found])
-        value = self.merit(analysis.status, fraction, uncertainty)
+        named = {phase.name: phase for phase in analysis.phases}
+        found = [named[name] for name in self.spec.target_phases if name in named]
+        fractions = np.array([phase.weight_fraction for phase in found])
+        uncertainties = np.array([phase.uncertainty for phase in found])
+        value = float(self.merit(GATES[analysis.status], fractions, uncertainties))
+        spread = float(np.sqrt(np.sum(np.square(uncertainties))))
         return Score(
             value=value,
             reward=max(0.0, value - best_before) - cost,
-            reason=f"{fraction:.3f} ± {uncertainty:.3f} of {self.spec.target}, fit {analysis.status}",
+            reason=(
+                f"{float(np.sum(fractions)):.3f} ± {spread:.3f} of {self.spec.target}, "
+                f"fit {analysis.status}"
+            ),
             success=value >= self.spec.goal_fraction,
         )
 

@@ -39,13 +39,11 @@ TITANIUM_MOL = 0.0125  # about 2.9 g of BaTiO3, a few grams in the vial
 REGRIND_S = 900.0
 
 PARAMETERS = (
-    Categorical("barium_source", ("BaCO3", "BaO2")),
-    Categorical("titanium_source", ("TiO2 (rutile)", "TiO2 (anatase)")),
+    Categorical("barium_source", ("BaCO3", "BaO")),
+    Categorical("titanium_source", ("TiO2 (rutile)", "TiO2 (anatase)", "TiO2 (P25)")),
     Continuous("barium_per_titanium", 0.90, 1.10, "mol/mol", resolution=0.001, levels=41),
     Continuous("milling_s", 600.0, 86_400.0, "s", resolution=60.0, log=True, levels=8),
-    Continuous(
-        "firing_k", 600 + CELSIUS_K, 1450 + CELSIUS_K, "K", resolution=1.0, levels=35
-    ),
+    Continuous("firing_k", 600 + CELSIUS_K, 1450 + CELSIUS_K, "K", resolution=1.0, levels=35),
     Continuous("hold_s", 1_800.0, 86_400.0, "s", resolution=60.0, log=True, levels=12),
     Continuous("rate_k_per_s", 1 / 60, 20 / 60, "K/s", log=True, levels=6),
     Categorical("atmosphere", ("air", "oxygen", "nitrogen", "carbon_dioxide")),
@@ -171,7 +169,7 @@ def create() -> Task:
         system="Ba-Ti-C-O",
         target="BaTiO3",
         target_phases=("BaTiO3-tetragonal", "BaTiO3-cubic"),
-        goal_fraction=0.97,
+        goal_fraction=0.99,
         budget=Budget(experiments=20),
     )
     return Task(spec, ProposalSpace(PARAMETERS, SolidStateRoute()))

@@ -70,8 +70,8 @@ def test_invalid_and_failed_chemistry_score_0_and_invalid_is_penalised(task):
 
 
 def test_success_is_the_goal_shown_beyond_the_uncertainty(task):
-    assert task.score(outcome(fraction=0.985)).success
-    assert not task.score(outcome(fraction=0.975)).success
+    assert task.score(outcome(fraction=0.996, uncertainty=0.005)).success
+    assert not task.score(outcome(fraction=0.996, uncertainty=0.01)).success
 
 
 def test_outcome_without_measurement_scores_0(task):

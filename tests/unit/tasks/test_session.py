@@ -19,9 +19,7 @@ def analysed(fraction):
         name="BaTiO3-tetragonal", formula="BaTiO3", weight_fraction=fraction, uncertainty=0.0
     )
     return {
-        "analyses": (
-            PhaseAnalysis(status="ok", phases=(phase,), goodness_of_fit=1.0, r_wp=0.1),
-        )
+        "analyses": (PhaseAnalysis(status="ok", phases=(phase,), goodness_of_fit=1.0, r_wp=0.1),)
     }
 
 
@@ -104,7 +102,7 @@ def test_recalled_results_count():
 
 
 def test_success_is_noted():
-    here = session(StandInLab({0: analysed(0.99)}))
+    here = session(StandInLab({0: analysed(0.995)}))
     here.submit(plan(0))
     assert here.collect()[0].score.success
     assert here.success

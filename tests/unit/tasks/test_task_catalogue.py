@@ -18,7 +18,9 @@ def test_underscores_count_as_dashes():
 
 
 def test_unknown_task_lists_the_known():
-    with pytest.raises(UnknownPluginError, match=r"no task is called 'gold'; there are: batio3-syn"):
+    with pytest.raises(
+        UnknownPluginError, match=r"no task is called 'gold'; there are: batio3-syn"
+    ):
         make_task("gold")
 
 

@@ -1,0 +1,1 @@
+"""Gymnasium environments over the tasks; registered by ``import labenv``."""

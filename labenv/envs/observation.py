@@ -1,0 +1,144 @@
+"""From a ledger to observations: a flat Dict of float32 Boxes, all within their bounds.
+
+===================== =========== ==================================================================
+key                   shape       content
+===================== =========== ==================================================================
+budget_left           (3,)        share of experiments, lab time and cost left; 1 where unlimited
+lab_time_h            (1,)        lab clock, hours
+cost                  (1,)        cost of the results received, in the lab's currency
+pending               (F, 2 + n)  in flight (0 or 1), hours since submission, parameters
+last_outcome          (6,)        one-hot: none, ok, invalid, failed_machine, failed_chemistry, cancelled
+last_fit              (4,)        one-hot: none, ok, poor_fit, unidentified
+last_quality          (2,)        weighted profile residual, goodness of fit
+last_fractions        (K,)        measured weight fractions, in the order of the task's phases
+last_uncertainties    (K,)        their standard uncertainties
+last_parameters       (n,)        the proposal that gave the last result
+last_score            (2,)        whether it was scored, the score
+best_score            (1,)        best score of the episode
+best_parameters       (n,)        the proposal that gave it
+history               (H, 3 + n)  present, scored, score, parameters; newest first
+===================== =========== ==================================================================
+
+Parameters are points of the unit cube (`ProposalSpace`); a plan from outside the space, handed in by
+`propose`, shows as zeros.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from gymnasium import spaces
+
+from labenv.envs.ledger import FITS, FREE, OUTCOMES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from labenv.envs.ledger import Ledger, LedgerShape
+    from labenv_schemas.task import Budget
+
+    Floats = NDArray[np.float64]
+    Observation = dict[str, NDArray[np.float32]]
+
+LONGEST_H = 1e6
+DEAREST = 1e9
+WORST_FIT = 1e3
+
+
+def observation_space(shape: LedgerShape) -> spaces.Dict:
+    """Return the space of one episode's observations.
+
+    Args:
+        shape: Sizes.
+
+    Returns:
+        A flat Dict of Boxes with finite bounds.
+    """
+    n, phases = shape.parameters, shape.phases
+    pending_high = np.ones((shape.parallelism, 2 + n), dtype=np.float32)
+    pending_high[:, 1] = LONGEST_H
+    boxes: dict[str, spaces.Space[object]] = {
+        "budget_left": _box(1.0, 3),
+        "lab_time_h": _box(LONGEST_H, 1),
+        "cost": _box(DEAREST, 1),
+        "pending": spaces.Box(np.zeros_like(pending_high), pending_high, dtype=np.float32),
+        "last_outcome": _box(1.0, len(OUTCOMES)),
+        "last_fit": _box(1.0, len(FITS)),
+        "last_quality": spaces.Box(
+            np.zeros(2, dtype=np.float32),
+            np.array([1.0, WORST_FIT], dtype=np.float32),
+            dtype=np.float32,
+        ),
+        "last_fractions": _box(1.0, phases),
+        "last_uncertainties": _box(1.0, phases),
+        "last_parameters": _box(1.0, n),
+        "last_score": _box(1.0, 2),
+        "best_score": _box(1.0, 1),
+        "best_parameters": _box(1.0, n),
+    }
+    if shape.history:
+        boxes["history"] = _box(1.0, shape.history, 3 + n)
+    return spaces.Dict(boxes)
+
+
+def observe(ledger: Ledger, budget: Budget) -> Observation:
+    """Return the observations of all episodes.
+
+    Args:
+        ledger: N episodes.
+        budget: What each may spend.
+
+    Returns:
+        New arrays, each with a leading axis of N.
+    """
+    flying = ledger.flight != FREE
+    since_h = np.where(flying, (ledger.now_s[:, None] - ledger.flight_since_s) / 3600.0, 0.0)
+    pending = np.concatenate(
+        [flying[..., None], np.clip(since_h, 0.0, LONGEST_H)[..., None], ledger.flight_unit], axis=2
+    )
+    arrays: dict[str, Floats] = {
+        "budget_left": budget_left(ledger, budget),
+        "lab_time_h": np.minimum(ledger.now_s[:, None] / 3600.0, LONGEST_H),
+        "cost": np.minimum(ledger.cost[:, None], DEAREST),
+        "pending": pending,
+        "last_outcome": _one_hot(ledger.last[:, 0], len(OUTCOMES)),
+        "last_fit": _one_hot(ledger.last[:, 1], len(FITS)),
+        "last_quality": np.clip(ledger.last[:, 2:4], 0.0, (1.0, WORST_FIT)),
+        "last_fractions": np.clip(ledger.last_phases[:, 0], 0.0, 1.0),
+        "last_uncertainties": np.clip(ledger.last_phases[:, 1], 0.0, 1.0),
+        "last_parameters": ledger.last_unit,
+        "last_score": ledger.last[:, [5, 4]],
+        "best_score": ledger.best[:, None],
+        "best_parameters": ledger.best_unit,
+    }
+    if ledger.shape.history:
+        arrays["history"] = ledger.history
+    return {name: array.astype(np.float32) for name, array in arrays.items()}
+
+
+def budget_left(ledger: Ledger, budget: Budget) -> Floats:
+    """Return what share of each limit is left.
+
+    Args:
+        ledger: N episodes.
+        budget: What each may spend.
+
+    Returns:
+        Shares of experiments, lab time and cost, 0 to 1, shape (N, 3); 1 where there is no limit.
+    """
+    left = np.ones((len(ledger.now_s), 3))
+    limits = (budget.experiments, budget.lab_time_s, budget.cost)
+    spent = (ledger.submitted, ledger.now_s, ledger.cost)
+    for column, (limit, used) in enumerate(zip(limits, spent, strict=True)):
+        if limit is not None:
+            left[:, column] = np.clip((limit - used) / limit, 0.0, 1.0)
+    return left
+
+
+def _box(high: float, *shape: int) -> spaces.Box:
+    return spaces.Box(0.0, high, shape, dtype=np.float32)
+
+
+def _one_hot(index: Floats, count: int) -> Floats:
+    return np.eye(count)[index.astype(np.int64)]

@@ -1,0 +1,148 @@
+"""Reading diffractograms for a task: one fast quantification, for one scan or for many.
+
+The candidates are the phases of the task's material system. A quantifier belongs to an angle grid;
+it is made when a grid is first met and kept. A scan's numbers do not depend on the batch it is in.
+
+The status of a fit goes by the share of the lines' intensity that it leaves unexplained beyond
+counting noise (`misfit`): above `POOR_FIT` something is there that the candidates do not explain,
+above `UNIDENTIFIED` the candidates are not what is there. A scan without lines is unidentified.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from labenv_schemas.analysis import AnalysisStatus, PhaseAnalysis, PhaseFraction
+from labenv_schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from labenv.analysis.quantifier import PhaseQuantifier
+    from labenv.lab.bench import ScanGrid
+    from labenv_schemas.measurement import Diffractogram
+
+    Floats = NDArray[np.float64]
+
+POOR_FIT, UNIDENTIFIED = 0.15, 0.40
+STATUSES: tuple[AnalysisStatus, ...] = ("ok", "poor_fit", "unidentified")
+
+
+class Readings(NamedTuple):
+    """What N scans gave.
+
+    Attributes:
+        status: Index into `STATUSES`, shape (N,).
+        fractions: Weight fractions, shape (N, K).
+        uncertainties: Standard uncertainties of the fractions, shape (N, K).
+        r_wp: Weighted profile residuals, 0 to 1, shape (N,).
+        goodness_of_fit: sqrt(chi²/degrees of freedom), shape (N,).
+    """
+
+    status: NDArray[np.int64]
+    fractions: Floats
+    uncertainties: Floats
+    r_wp: Floats
+    goodness_of_fit: Floats
+
+
+class PatternReader:
+    """Quantifies the phases of a material system; pickles, and holds nothing that changes results.
+
+    Args:
+        phases: Slugs of the structure library, K of them.
+    """
+
+    def __init__(self, phases: tuple[str, ...]) -> None:
+        self.phases = phases
+
+    def read_batch(self, counts: Floats, grid: ScanGrid) -> Readings:
+        """Quantify scans on one angle grid.
+
+        Args:
+            counts: Shape (N, points).
+            grid: The angles.
+
+        Returns:
+            What the scans gave.
+        """
+        result = _quantifier(self.phases, grid).run_batch(counts)
+        empty = np.sum(result.weight_fractions, axis=1) <= 0.0
+        status = (result.misfit > POOR_FIT).astype(np.int64)
+        status[(result.misfit > UNIDENTIFIED) | empty] = STATUSES.index("unidentified")
+        return Readings(
+            status,
+            np.clip(result.weight_fractions, 0.0, 1.0),
+            result.uncertainties,
+            np.clip(result.r_wp, 0.0, 1.0),
+            result.goodness_of_fit,
+        )
+
+    def quantify(self, diffractogram: Diffractogram) -> PhaseAnalysis:
+        """Quantify one diffractogram.
+
+        Args:
+            diffractogram: A scan in equal steps.
+
+        Returns:
+            The phases found, largest first, with the quality of the fit.
+
+        Raises:
+            ConfigError: If the steps are not equal.
+        """
+        counts = np.asarray(diffractogram.counts, dtype=np.float64)[None]
+        readings = self.read_batch(counts, _grid_of(diffractogram.two_theta_deg))
+        return self.analysis(readings, 0)
+
+    def analysis(self, readings: Readings, row: int) -> PhaseAnalysis:
+        """Return one scan's result in the vocabulary's form."""
+        names = _formulas(self.phases)
+        found = [
+            PhaseFraction(
+                name=name,
+                formula=names[name],
+                weight_fraction=float(readings.fractions[row, k]),
+                uncertainty=float(readings.uncertainties[row, k]),
+            )
+            for k, name in enumerate(self.phases)
+        ]
+        return PhaseAnalysis(
+            status=STATUSES[int(readings.status[row])],
+            phases=tuple(sorted(found, key=lambda phase: -phase.weight_fraction)),
+            goodness_of_fit=float(readings.goodness_of_fit[row]),
+            r_wp=float(readings.r_wp[row]),
+            method="non-negative sum of patterns, sample displacement fitted",
+        )
+
+
+def _grid_of(two_theta_deg: Floats) -> ScanGrid:
+    from labenv.lab.bench import ScanGrid
+
+    points = two_theta_deg.size
+    start, end = float(two_theta_deg[0]), float(two_theta_deg[-1])
+    step = round((end - start) / (points - 1), 9)
+    if not np.allclose(np.diff(two_theta_deg), step, atol=1e-3 * step):
+        raise ConfigError("the task's analysis needs a scan in equal steps; this one's differ")
+    return ScanGrid(round(start, 9), step, points)
+
+
+@lru_cache(maxsize=32)
+def _quantifier(phases: tuple[str, ...], grid: ScanGrid) -> PhaseQuantifier:
+    from labenv.analysis.quantifier import PhaseQuantifier
+    from labenv.physics.diffraction import DiffractometerSpec
+    from labenv.physics.structures.library import phase_library
+
+    library = phase_library()
+    spec = DiffractometerSpec(start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points)
+    return PhaseQuantifier([library.get(name) for name in phases], spec)
+
+
+@lru_cache(maxsize=32)
+def _formulas(phases: tuple[str, ...]) -> dict[str, str]:
+    from labenv.physics.structures.library import phase_library
+
+    library = phase_library()
+    return {name: str(library.get(name).formula) for name in phases}
