@@ -48,6 +48,7 @@ from labenv.physics.kinetics_powder import (
     new_powder,
     press,
     regrind,
+    segregation_weights,
 )
 from labenv.physics.reactions import STANDARD_PRESSURE_PA, ReactionSystem, load_system
 from labenv_schemas.errors import ProposalError, SimulatorError
@@ -72,11 +73,11 @@ class StepControl:
 
     Attributes:
         tolerance: Error of a step that is aimed at, as a share of the cations; it is that of the
-            lower of two orders, so the sum over the steps stays of this size.
+            lower of two orders.
         temperature_k: Largest change of temperature in a step, K.
     """
 
-    tolerance: float = 3e-3
+    tolerance: float = 5e-3
     temperature_k: float = 40.0
 
 
@@ -158,7 +159,6 @@ def react(
         powder=np.column_stack(
             [
                 powder.contact * powder.packing,
-                powder.contact,
                 powder.segregation,
                 np.sum(powder.amounts_mol * system.tables.cation[:, 0], axis=1),
             ]
@@ -184,14 +184,16 @@ def react(
 
 
 def _pack(system: ReactionSystem, powder: PowderState) -> Floats:
-    from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE, ROWS
+    from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE, ROWS, UNMIXED
 
     phases = len(system.phases)
-    x = np.zeros((len(powder), ROWS, phases + len(system.gases)))
+    x = np.zeros((len(powder), ROWS, phases + len(system.gases) + 1))
     x[:, NOW, :phases] = powder.amounts_mol
     x[:, REFERENCE, :phases] = powder.reference_mol
     x[:, RADIUS, :phases] = powder.particle_radius_m
     x[:, CUBE, :phases] = powder.crystallite_m**3
+    x[:, UNMIXED, :phases] = segregation_weights(system, powder.amounts_mol)
+    x[:, NOW, -1] = np.maximum(0.0, powder.contact * powder.segregation - powder.reach_used)
     return x
 
 
@@ -199,12 +201,13 @@ def _unpack(system: ReactionSystem, powder: PowderState, batch: Batch) -> Reacti
     from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE
 
     phases = len(system.phases)
-    gas = batch.x[:, NOW, phases:].copy()
+    gas = batch.x[:, NOW, phases:-1].copy()
     after = replace(
         powder,
         amounts_mol=batch.x[:, NOW, :phases].copy(),
         reference_mol=batch.x[:, REFERENCE, :phases].copy(),
         particle_radius_m=batch.x[:, RADIUS, :phases].copy(),
+        reach_used=powder.contact * powder.segregation - batch.x[:, NOW, -1],
         crystallite_m=np.cbrt(batch.x[:, CUBE, :phases]),
         gas_released_mol=powder.gas_released_mol + gas,
         liquid_share=np.maximum(powder.liquid_share, batch.liquid),

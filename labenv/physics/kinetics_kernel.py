@@ -1,10 +1,13 @@
 """The compiled integrator behind `labenv.physics.kinetics`; call that module, not this one.
 
 One sample at a time, so that a sample's numbers do not depend on its neighbours in the batch. A
-step is the explicit midpoint rule on the extents of the reactions, with two guards. Extents are
-limited so that no phase gives more than it has and gains (`_advance`), which keeps amounts at or
-above zero, and elements conserved, for every step size and every stiffness. The difference between
-the midpoint's step and Euler's is the error that sets the next step's length.
+step is a modified Patankar-Runge-Kutta step of second order (Burchard, Deleersnijder & Meister,
+Appl. Numer. Math. 47, 1 (2003), doi:10.1016/S0168-9274(03)00101-6) on the extents of the reactions:
+each extent is scaled by what will be left of the reactant that the flows would soonest use up. That
+makes a step implicit in the scarce phases, stiff as they are, and explicit in the others, and keeps
+amounts at or above zero. Elements are conserved to rounding, because a step is a sum of balanced
+reactions. The difference between its two stages is the error that sets the next step's length; a
+step that misses the tolerance, or leaves an amount below zero, is taken again, shorter.
 """
 
 from __future__ import annotations
@@ -30,11 +33,16 @@ if TYPE_CHECKING:
 _STEP_K = GRID_STEP_K
 _REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
 _MAX_STEPS = 50_000
-_TRACE = 1.0e-13  # share of the cations below which a reaction does not start
+_FIRST_STEP_S = 60.0
+_HALF_WAY = 0.16  # layer over first radius of a particle half consumed: u - u^2 at u^3 = 1/2
+_TRACE = 1.0e-13  # share of the cations below which a reaction does not run
+_TINY = 1.0e-20  # share of the cations added to a divisor that may be zero
+_NEARLY_USED = 0.1  # share of the reach below which its exhaustion is felt
 
-# Rows of a sample's array `x`, shape (10, P + G): one column a phase, then one a gas.
-NOW, MIDDLE, NEXT, REFERENCE, RADIUS, CUBE, ROOT, LOSS, GAIN, LIMIT = range(10)
-ROWS = 10
+# Rows of a sample's array `x`, shape (8, P + G + 1): a column a phase, a gas, and one for the reach,
+# which is the segregation that contacts can still undo and which reactions use up like a phase.
+NOW, STAGE, NEXT, REFERENCE, RADIUS, CUBE, ROOT, UNMIXED = range(8)
+ROWS = 8
 
 F = TypeVar("F", bound="Callable[..., object]")
 
@@ -62,50 +70,22 @@ class Batch(NamedTuple):
 
     time_s: Floats
     temperature_k: Floats
-    x: Floats  # (N, 10, P + G)
-    powder: Floats  # (N, 4): contact times packing, contact, segregation, cations in mol
+    x: Floats  # (N, 8, P + G + 1)
+    powder: Floats  # (N, 3): contact area, reach after the last mixing, cations in mol
     factor: Floats  # (N, R, 2): reaction quotient, factor on the rate
     liquid: Floats
     steps: Ints
 
 
 class Work(NamedTuple):
-    """Room for the reactions that run in a stage."""
+    """Room for one step."""
 
-    flow: Floats  # (R,) mol/s
-    pick: Ints  # (R, 2) reaction, side
-
-
-@compiled
-def segregation(x: Floats, row: int, cation: Floats) -> float:
-    """Return how unmixed the cations are, 0 (one composition) to 1 (pure precursors)."""
-    phases, kinds = cation.shape
-    total = 0.0
-    for p in range(phases):
-        total += x[row, p] * cation[p, 0]
-    spread, widest = 0.0, 0.0
-    for c in range(1, kinds):
-        mean = 0.0
-        for p in range(phases):
-            mean += x[row, p] * cation[p, 0] * cation[p, c]
-        mean /= total
-        for p in range(phases):
-            spread += x[row, p] * cation[p, 0] * abs(cation[p, c] - mean)
-        widest += 2.0 * mean * (1.0 - mean)
-    return spread / (total * widest) if widest > 0.0 else 0.0
-
-
-@compiled
-def _reach(x: Floats, row: int, powder: Floats, unmixed_rate: float, cation: Floats) -> float:
-    """Return the factor of mixing on the rates: contact area, and what is left within reach."""
-    area, contact, fresh = powder[0], powder[1], powder[2]
-    if fresh <= 0.0:
-        return area
-    used = (1.0 - segregation(x, row, cation) / fresh) / contact
-    if used <= 0.0:
-        return area
-    left = max(0.0, 1.0 - used * used * used * used)
-    return area * (unmixed_rate + (1.0 - unmixed_rate) * left)
+    # mol/s, below zero backwards, last the gain of reach: in use, first stage, shape (2, R + 1)
+    flow: Floats
+    pick: Ints  # (R, 3) reaction, side, reactant that would soonest be used up (P for the reach)
+    mixed: Floats  # (R, 2) segregation that a mole of each side undoes; 0 without need of contact
+    demand: Floats  # (P + 1,) 1/s
+    matrix: Floats  # (P + 1, P + 2)
 
 
 @compiled
@@ -118,130 +98,200 @@ def _cube_root(value: float, guess: float) -> float:
 
 
 @compiled
-def _geometry(law: int, u: float, square: float, interface_m: float) -> float:
-    """Return the law's factor on the rate: `u` is the core's radius as a share of the first."""
-    if law == 0:  # Ginstling & Brounshtein, with the interface as extra thickness
-        return 3.0 * u * u / (interface_m * math.sqrt(square) + square * (u - u * u))
+def _geometry(
+    law: int, amount: float, first: float, root: float, length: float, interface_m: float
+) -> float:
+    """Return amount times the law's factor on the rate.
+
+    A core that shrinks from its `first` amount has the radius `root`, as a share of the first, and
+    wears the layer that its loss has made. A phase that grew instead is spread over the sample in
+    shells, whose thickness tends to that of a particle half consumed.
+    """
+    if law == 2:
+        return amount
+    if amount < first:
+        area, thickness = first * root * root, root - root * root
+    else:
+        area, thickness = amount, _HALF_WAY * (1.0 - first / amount)
     if law == 1:
-        return 3.0 * u * u / math.sqrt(square)
-    return u * u * u
+        return 3.0 * area / length
+    # Ginstling & Brounshtein, with the interface as extra thickness
+    return 3.0 * area / (length * (interface_m + length * thickness))
 
 
 @compiled
-def _available(
-    x: Floats, row: int, member: Ints, coefficient: Floats, r: int, side: int
-) -> float:
-    """Return the moles of reaction that the scarcest condensed reactant allows."""
-    available = math.inf
-    for place in range(3):
+def _present(row: int, x: Floats, cation: Floats, cations: float) -> int:
+    """Return a number whose bit p is set where there is more than a trace of phase p."""
+    present = 0
+    for p in range(cation.shape[0]):
+        if x[row, p] * cation[p, 0] > _TRACE * cations:
+            present |= 1 << p
+    return present
+
+
+@compiled
+def _speed(
+    row: int, x: Floats, member: Ints, law: int, r: int, side: int, scarce_mol: float,
+    interface_m: float,
+) -> float:  # fmt: skip
+    """Return the factor on the rate by amounts, sizes and layers."""
+    core = member[r, side, 0]
+    square, partners = x[RADIUS, core] * x[RADIUS, core], 1.0
+    for place in range(1, 3):
         p = member[r, side, place]
         if p >= 0:
-            available = min(available, x[row, p] / coefficient[r, side, place])
-    return available
+            square += x[RADIUS, p] * x[RADIUS, p]
+            partners *= x[row, p] / (x[row, p] + scarce_mol)
+    if x[row, core] < x[REFERENCE, core]:
+        x[ROOT, core] = _cube_root(x[row, core] / x[REFERENCE, core], x[ROOT, core])
+    return partners * _geometry(
+        law, x[row, core], x[REFERENCE, core], x[ROOT, core], math.sqrt(square), interface_m
+    )
 
 
 @compiled
-def _evaluate(
+def _fill_mixed(x: Floats, mixed: Floats, member: Ints, coefficient: Floats, kind: Ints) -> None:
+    """Set the segregation that a mole of each reaction that needs contact undoes, 0 if none."""
+    for r in range(kind.shape[0]):
+        undone = 0.0
+        for place in range(3):
+            p, q = member[r, 0, place], member[r, 1, place]
+            if p >= 0:
+                undone += x[UNMIXED, p] * coefficient[r, 0, place]
+            if q >= 0:
+                undone -= x[UNMIXED, q] * coefficient[r, 1, place]
+        mixed[r, 0] = max(0.0, undone) * kind[r, 1]
+        mixed[r, 1] = max(0.0, -undone) * kind[r, 1]
+
+
+@compiled
+def _flows(
     row: int, temperature_k: float, x: Floats, powder: Floats, factor: Floats, work: Work,
     model: Model, tab: ReactionTables,
-) -> tuple[int, float]:  # fmt: skip
-    """Fill `work` with the reactions that run; return how many, and the largest flux in cations."""
-    curve, member, coefficient, kind, cation = (
-        tab.curve, tab.member, tab.coefficient, tab.kind, tab.cation,
-    )  # fmt: skip
-    flow, pick = work.flow, work.pick
+) -> None:  # fmt: skip
+    """Set ``flow[0]`` from the amounts in `row`."""
+    curve, member, coefficient, kind = tab.curve, tab.member, tab.coefficient, tab.kind
+    flow, mixed = work.flow, work.mixed
     position = (temperature_k - tab.grid_min_k) / _STEP_K
     k = min(max(int(position), 0), curve.shape[0] - 2)
     w = position - k
-    reach = _reach(x, row, powder, model.unmixed_rate, cation)
-    for p in range(cation.shape[0]):
-        if x[row, p] > 0.0:
-            x[REFERENCE, p] = max(x[REFERENCE, p], x[row, p])
-            x[ROOT, p] = _cube_root(x[row, p] / x[REFERENCE, p], x[ROOT, p])
-    count, fastest = 0, 0.0
-    for r in range(kind.shape[0]):
+    cations, reach = powder[2], x[row, x.shape[1] - 1]
+    within = powder[0]
+    if powder[1] > 0.0:
+        within *= reach / (reach + _NEARLY_USED * powder[1])
+    present = _present(row, x, tab.cation, cations)
+    gain, count = 0.0, kind.shape[0]
+    for r in range(count):
+        flow[0, r] = 0.0
         quotient = factor[r, 0] * ((1.0 - w) * curve[k, 1, r] + w * curve[k + 1, 1, r])
         side = 0 if quotient < 1.0 else 1
-        core = member[r, side, 0]
-        moved = coefficient[r, side, 0] * cation[core, 0]
-        available = _available(x, row, member, coefficient, r, side)
-        if available * moved <= _TRACE * powder[3]:
+        if kind[r, 2 + side] & ~present:
             continue
         v = factor[r, 1] * ((1.0 - w) * curve[k, 0, r] + w * curve[k + 1, 0, r])
         v *= 1.0 - quotient if side == 0 else min(quotient - 1.0, _REVERSE_CAP)
-        v *= x[REFERENCE, core] / coefficient[r, side, 0]
+        v *= _speed(
+            row, x, member, kind[r, 0], r, side, model.scarce_fraction * cations, model.interface_m
+        )
+        v /= coefficient[r, side, 0]
         if kind[r, 1] == 1:
-            v *= reach
-        square = x[RADIUS, core] * x[RADIUS, core]
-        for place in range(1, 3):
+            gain += model.unmixed_rate * powder[0] * v * mixed[r, side]
+            v *= within
+        flow[0, r] = v if side == 0 else -v
+    flow[0, count] = gain
+
+
+@compiled
+def _find_scarce(row: int, x: Floats, work: Work, member: Ints, coefficient: Floats) -> int:
+    """List the reactions of ``flow[0]``, each with the reactant that it would soonest use up.
+
+    Returns how many there are.
+    """
+    flow, pick, demand, mixed = work.flow, work.pick, work.demand, work.mixed
+    last, count = demand.shape[0] - 1, 0
+    for p in range(last + 1):
+        demand[p] = 0.0
+    for r in range(mixed.shape[0]):
+        if flow[0, r] == 0.0:
+            continue
+        side = 0 if flow[0, r] > 0.0 else 1
+        pick[count, 0], pick[count, 1] = r, side
+        count += 1
+        v = abs(flow[0, r])
+        for place in range(3):
             p = member[r, side, place]
             if p >= 0:
-                square += x[RADIUS, p] * x[RADIUS, p]
-                v *= x[row, p] / (x[row, p] + model.scarce_fraction * powder[3])
-        v *= _geometry(kind[r, 0], x[ROOT, core], square, model.interface_m)
-        flow[count], pick[count, 0], pick[count, 1] = v, r, side
-        count += 1
-        fastest = max(fastest, v * moved)
-    return count, fastest
+                demand[p] += v * coefficient[r, side, place]
+        demand[last] += v * mixed[r, side]
+    for p in range(last):
+        if demand[p] > 0.0:
+            demand[p] /= x[row, p] + 1e-300
+    demand[last] /= x[row, x.shape[1] - 1] + 1e-300
+    for j in range(count):
+        r, side = pick[j, 0], pick[j, 1]
+        best = member[r, side, 0]
+        for place in range(1, 3):
+            p = member[r, side, place]
+            if p >= 0 and demand[p] > demand[best]:
+                best = p
+        if mixed[r, side] > 0.0 and demand[last] > demand[best]:
+            best = last
+        pick[j, 2] = best
+    return count
 
 
 @compiled
-def _used_share(loss: float, stock: float) -> float:
-    """Return ``(1 - exp(-y)) / y`` of y = loss / stock, by a Padé form where it is as good."""
-    if stock <= 0.0:
-        return 0.0
-    y = loss / stock
-    if y < 0.25:  # relative error below 6e-6
-        return 1.0 / (1.0 + y * (0.5 + y / 12.0))
-    return -math.expm1(-y) / y
+def _solve(matrix: Floats) -> None:
+    """Solve the linear system in place by elimination; the solution is the last column.
 
-
-@compiled
-def _share(x: Floats, member: Ints, r: int, side: int) -> float:
-    """Return the smallest limit among a side's condensed phases."""
-    share = 1.0
-    for place in range(3):
-        if member[r, side, place] >= 0:
-            share = min(share, x[LIMIT, member[r, side, place]])
-    return share
+    The diagonal is at least one and losses sit on it, so that rows need no exchange.
+    """
+    size = matrix.shape[0]
+    for i in range(size):
+        for j in range(i + 1, size):
+            if matrix[j, i] != 0.0:
+                ratio = matrix[j, i] / matrix[i, i]
+                for c in range(i + 1, size + 1):
+                    matrix[j, c] -= ratio * matrix[i, c]
+    for i in range(size - 1, -1, -1):
+        for c in range(i + 1, size):
+            matrix[i, size] -= matrix[i, c] * matrix[c, size]
+        matrix[i, size] /= matrix[i, i]
 
 
 @compiled
 def _advance(
-    h: float, count: int, target: int, x: Floats, work: Work, member: Ints, coefficient: Floats
-) -> None:
-    """Set row `target` to the amounts after h seconds of the flows in `work`.
-
-    Each phase's loss L is cut to ``stock (1 - exp(-L / stock))``. The stock is what there is and
-    what is sure to be made meanwhile: first the cuts are taken from the amounts alone, which gives
-    that sure gain, then again with it.
-    """
-    flow, pick = work.flow, work.pick
-    columns = x.shape[1]
-    for p in range(columns):
-        x[LOSS, p] = 0.0
-        x[GAIN, p] = 0.0
+    h: float, row: int, target: int, x: Floats, tiny: float, work: Work, member: Ints,
+    coefficient: Floats,
+) -> None:  # fmt: skip
+    """Set row `target` to the amounts after h seconds of ``flow[0]``, scaled by those in `row`."""
+    flow, pick, matrix = work.flow, work.pick, work.matrix
+    count = _find_scarce(row, x, work, member, coefficient)
+    last, reach = matrix.shape[0] - 1, x.shape[1] - 1
+    for p in range(last + 1):
+        for c in range(last + 1):
+            matrix[p, c] = 0.0
+        matrix[p, p] = 1.0
+        matrix[p, last + 1] = x[NOW, p]
+    matrix[last, last + 1] = x[NOW, reach] + h * flow[0, flow.shape[1] - 1]
+    for j in range(count):
+        r, side, c = pick[j, 0], pick[j, 1], pick[j, 2]
+        pull = h * abs(flow[0, r]) / (x[row, c if c < last else reach] + tiny)
+        flow[0, r] = pull
+        for place in range(3):
+            p, q = member[r, side, place], member[r, 1 - side, place]
+            if p >= 0:
+                matrix[p, c] += pull * coefficient[r, side, place]
+            if q >= 0:
+                matrix[q, c] -= pull * coefficient[r, 1 - side, place]
+        matrix[last, c] += pull * work.mixed[r, side]
+    _solve(matrix)
+    for p in range(x.shape[1]):
         x[target, p] = x[NOW, p]
+    x[target, reach] = matrix[last, last + 1]
     for j in range(count):
         r, side = pick[j, 0], pick[j, 1]
-        for place in range(3):
-            p = member[r, side, place]
-            if p >= 0:
-                x[LOSS, p] += h * flow[j] * coefficient[r, side, place]
-    for p in range(columns):
-        x[LIMIT, p] = _used_share(x[LOSS, p], x[NOW, p])
-    for j in range(count):
-        r, side = pick[j, 0], pick[j, 1]
-        extent = h * flow[j] * _share(x, member, r, side)
-        for place in range(3):
-            p = member[r, 1 - side, place]
-            if p >= 0:
-                x[GAIN, p] += extent * coefficient[r, 1 - side, place]
-    for p in range(columns):
-        x[LIMIT, p] = _used_share(x[LOSS, p], x[NOW, p] + x[GAIN, p])
-    for j in range(count):
-        r, side = pick[j, 0], pick[j, 1]
-        extent = h * flow[j] * _share(x, member, r, side)
+        extent = flow[0, r] * matrix[pick[j, 2], last + 1]
+        flow[0, r] = 0.0
         for place in range(5):
             p, q = member[r, side, place], member[r, 1 - side, place]
             if p >= 0:
@@ -251,26 +301,52 @@ def _advance(
 
 
 @compiled
-def _error(x: Floats, cation: Floats, cations: float) -> float:
-    """Return the largest difference of the midpoint's step from Euler's, in shares of cations."""
-    error = 0.0
+def _lift(row: int, x: Floats, cation: Floats, cations: float) -> bool:
+    """Lift to zero what rounding left below it; return whether anything was lower than that."""
+    sound = True
     for p in range(cation.shape[0]):
-        euler = 2.0 * x[MIDDLE, p] - x[NOW, p]
-        error = max(error, abs(x[NEXT, p] - euler) * cation[p, 0])
-    return error / cations
+        if not x[row, p] >= 0.0:
+            sound = sound and x[row, p] * cation[p, 0] >= -_TRACE * cations
+            x[row, p] = 0.0
+    x[row, x.shape[1] - 1] = max(0.0, x[row, x.shape[1] - 1])
+    return sound
 
 
 @compiled
-def _accept(h: float, temperature_k: float, x: Floats, model: Model, tab: ReactionTables) -> None:
-    """Take over the step, and let the crystallites grow, and particles once they are as large."""
+def _step(
+    h: float, now_k: float, end_k: float, x: Floats, powder: Floats, factor: Floats, work: Work,
+    model: Model, tab: ReactionTables,
+) -> float:  # fmt: skip
+    """Set row NEXT from row NOW; return the error as a share of the cations.
+
+    The error is the largest difference between the stages; infinite if an amount fell below zero.
+    """
+    flow, cation = work.flow, tab.cation
+    for stage in range(2):
+        row = NOW if stage == 0 else STAGE
+        _flows(row, now_k if stage == 0 else end_k, x, powder, factor, work, model, tab)
+        for r in range(flow.shape[1]):
+            if stage == 0:
+                flow[1, r] = flow[0, r]
+            else:
+                flow[0, r] = 0.5 * (flow[0, r] + flow[1, r])
+        _advance(h, row, row + 1, x, _TINY * powder[2], work, tab.member, tab.coefficient)
+        if not _lift(row + 1, x, cation, powder[2]):
+            return math.inf
+    error = 0.0
+    for p in range(cation.shape[0]):
+        error = max(error, abs(x[NEXT, p] - x[STAGE, p]) * cation[p, 0])
+    return error / powder[2]
+
+
+@compiled
+def _grow(h: float, temperature_k: float, x: Floats, model: Model, tab: ReactionTables) -> None:
+    """Let the crystallites grow for h seconds, and particles with them once they are as large."""
     growth = tab.growth
     position = (temperature_k - tab.grid_min_k) / _STEP_K
     k = min(max(int(position), 0), growth.shape[0] - 2)
     w = position - k
-    phases = growth.shape[1]
-    for p in range(x.shape[1]):  # rounding may leave a phase an ulp below zero; gases may be below
-        x[NOW, p] = x[NEXT, p] if p >= phases else max(0.0, x[NEXT, p])
-    for p in range(phases):
+    for p in range(growth.shape[1]):
         if x[NOW, p] <= 0.0:
             x[CUBE, p] = model.nucleus_m**3
             continue
@@ -297,41 +373,46 @@ def _liquid(temperature_k: float, x: Floats, cations: float, tab: ReactionTables
 
 @compiled
 def _line(
-    begin_k: float, slope: float, span: float, x: Floats, powder: Floats, factor: Floats,
-    work: Work, model: Model, tab: ReactionTables,
-) -> tuple[float, int]:  # fmt: skip
-    """Integrate one straight piece of a programme; return peak liquid share and steps taken."""
-    member, coefficient, cation, cations = tab.member, tab.coefficient, tab.cation, powder[3]
-    longest = model.step_k / abs(slope) if slope != 0.0 else span
+    begin_k: float, slope: float, span: float, wanted: float, x: Floats, powder: Floats,
+    factor: Floats, work: Work, model: Model, tab: ReactionTables,
+) -> tuple[float, float, int]:  # fmt: skip
+    """Integrate one straight piece of a programme.
+
+    Returns the peak liquid share, the step that would come next, and the number of steps.
+    """
+    cations, tolerance = powder[2], model.tolerance
+    # Cooling stops reactions, heating starts them.
+    longest = span if slope == 0.0 else model.step_k * (1.0 if slope > 0.0 else 2.0) / abs(slope)
     done, liquid, steps = 0.0, 0.0, 0
-    count, fastest = _evaluate(NOW, begin_k, x, powder, factor, work, model, tab)
-    wanted = 3.0 * model.tolerance * cations / fastest if fastest > 0.0 else span
     while done < span and steps < _MAX_STEPS:
         h = min(wanted, longest, span - done)
-        middle_k = begin_k + slope * (done + 0.5 * h)
-        _advance(0.5 * h, count, MIDDLE, x, work, member, coefficient)
-        count, _ = _evaluate(MIDDLE, middle_k, x, powder, factor, work, model, tab)
-        _advance(h, count, NEXT, x, work, member, coefficient)
-        error = _error(x, cation, cations)
-        wanted = h * min(4.0, max(0.2, 0.9 * math.sqrt(model.tolerance / (error + 1e-12))))
-        if error <= 2.0 * model.tolerance:
-            done += h
-            _accept(h, middle_k, x, model, tab)
-            hottest = begin_k + slope * (done if slope > 0.0 else done - h)
-            liquid = max(liquid, _liquid(hottest, x, cations, tab))
         now_k = begin_k + slope * done
-        count, _ = _evaluate(NOW, now_k, x, powder, factor, work, model, tab)
+        error = _step(h, now_k, now_k + slope * h, x, powder, factor, work, model, tab)
+        scale = min(4.0, max(0.2, 0.9 * math.sqrt(tolerance / (error + 1e-12))))
+        wanted = h * scale if scale < 1.0 else max(wanted, h * scale)
         steps += 1
-    return liquid, steps if done >= span else _MAX_STEPS + 1
+        if error <= 2.0 * tolerance:
+            done += h
+            for c in range(x.shape[1]):
+                x[NOW, c] = x[NEXT, c]
+            _grow(h, now_k + 0.5 * slope * h, x, model, tab)
+            liquid = max(liquid, _liquid(now_k + max(slope, 0.0) * h, x, cations, tab))
+    return liquid, wanted, steps if done >= span else _MAX_STEPS + 1
 
 
 @compiled
 def fire_rows(first: int, last: int, batch: Batch, model: Model, tab: ReactionTables) -> None:
     """Integrate the rows from `first` up to `last` in place; steps below 0 mean not finished."""
-    reactions = tab.kind.shape[0]
-    work = Work(np.zeros(reactions), np.zeros((reactions, 2), dtype=np.int64))
+    phases, reactions = tab.cation.shape[0], tab.kind.shape[0]
+    work = Work(
+        np.zeros((2, reactions + 1)), np.zeros((reactions, 3), dtype=np.int64), np.zeros((reactions, 2)),
+        np.zeros(phases + 1), np.zeros((phases + 1, phases + 2)),
+    )  # fmt: skip
     for i in range(first, last):
         time, heat = batch.time_s[i], batch.temperature_k[i]
+        x, powder, factor = batch.x[i], batch.powder[i], batch.factor[i]
+        _fill_mixed(x, work.mixed, tab.member, tab.coefficient, tab.kind)
+        wanted = _FIRST_STEP_S
         for s in range(time.shape[0] - 1):
             span = time[s + 1] - time[s]
             begin_k, end_k = heat[s], heat[s + 1]
@@ -342,8 +423,8 @@ def fire_rows(first: int, last: int, batch: Batch, model: Model, tab: ReactionTa
             if cold > 0.0:  # leave out the part below the temperature where anything moves
                 span -= cold / abs(slope)
                 begin_k = max(begin_k, model.active_above_k)
-            liquid, steps = _line(
-                begin_k, slope, span, batch.x[i], batch.powder[i], batch.factor[i], work, model, tab
+            liquid, wanted, steps = _line(
+                begin_k, slope, span, wanted, x, powder, factor, work, model, tab
             )
             batch.liquid[i] = max(batch.liquid[i], liquid)
             batch.steps[i] += steps

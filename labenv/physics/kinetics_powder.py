@@ -50,6 +50,8 @@ class PowderState:
         contact: Share of the mixture that is in reach of its partners, 0 to 1, shape (N,).
         packing: Factor of pressing on the contact area, at least 1, shape (N,).
         segregation: How unmixed the cations were at the last mixing, 0 to 1, shape (N,).
+        reach_used: Segregation undone since then by reactions that need contact, less what has
+            come into reach by long ways, shape (N,); contact times segregation is all there is.
         gas_released_mol: Gas given off since the powder was made, mol, shape (N, G); negative
             where gas was taken up.
         liquid_share: Largest share of the cations that ever was in a liquid, shape (N,).
@@ -62,6 +64,7 @@ class PowderState:
     contact: Floats
     packing: Floats
     segregation: Floats
+    reach_used: Floats
     gas_released_mol: Floats
     liquid_share: Floats
 
@@ -121,14 +124,16 @@ def new_powder(
     radius = np.broadcast_to(np.asarray(particle_radius_m, dtype=np.float64), amounts.shape).copy()
     if not bool(np.all(np.isfinite(radius)) and np.all(radius > 0.0)):
         raise ProposalError("particle radii must be finite and above 0 m")
+    size = np.where(amounts > 0.0, INITIAL_CRYSTALLITE_M, system.constants["nucleus_m"])
     state = PowderState(
         amounts_mol=amounts,
         reference_mol=amounts.copy(),
         particle_radius_m=radius,
-        crystallite_m=np.minimum(INITIAL_CRYSTALLITE_M, 2.0 * radius),
+        crystallite_m=np.minimum(size, 2.0 * radius),
         contact=np.broadcast_to(np.asarray(contact, dtype=np.float64), (count,)).copy(),
         packing=np.ones(count),
         segregation=np.zeros(count),
+        reach_used=np.zeros(count),
         gas_released_mol=np.zeros((count, len(system.gases))),
         liquid_share=np.zeros(count),
     )
@@ -137,21 +142,44 @@ def new_powder(
     return _renew(system, state)
 
 
-def _renew(system: ReactionSystem, state: PowderState) -> PowderState:
-    """Start product layers anew and give absent phases the mean radius of those present."""
+def segregation_weights(system: ReactionSystem, amounts_mol: Floats) -> Floats:
+    """Return what a mole of each phase adds to the segregation of its powder's cations.
+
+    Segregation is the mean distance of the phases' cation ratios from the powder's, 0 for one
+    composition and 1 for pure precursors of different cations (an intensity of segregation as
+    Danckwerts defined it, in the first power). While cations stay, it is linear in the amounts.
+
+    Args:
+        system: The chemical system.
+        amounts_mol: Amounts, mol, shape (N, P).
+
+    Returns:
+        Weights, 1/mol, shape (N, P); zero where only one kind of cation is present.
+    """
     count, share = system.tables.cation[:, 0], system.tables.cation[:, 1:]
-    cations = state.amounts_mol * count
-    weight = cations / np.sum(cations, axis=1, keepdims=True)
-    mean = np.exp(np.sum(weight * np.log(state.particle_radius_m), axis=1, keepdims=True))
-    overall = weight @ share
-    spread = np.sum(weight[:, :, None] * np.abs(share[None] - overall[:, None]), axis=(1, 2))
-    widest = np.sum(2.0 * overall * (1.0 - overall), axis=1)
+    cations = amounts_mol * count
+    total = np.sum(cations, axis=1)
+    overall = np.sum(cations[:, :, None] * share[None], axis=1) / total[:, None]
+    distance = np.sum(np.abs(share[None] - overall[:, None]), axis=2)
+    widest = total * np.sum(2.0 * overall * (1.0 - overall), axis=1)
+    weights = count * distance
+    return np.divide(weights, widest[:, None], out=np.zeros_like(weights), where=widest[:, None] > 0.0)
+
+
+def _renew(system: ReactionSystem, state: PowderState) -> PowderState:
+    # Product layers start anew; phases not there yet get the mean radius of those present.
+    cations = state.amounts_mol * system.tables.cation[:, 0]
+    share = cations / np.sum(cations, axis=1, keepdims=True)
+    mean = np.exp(np.sum(share * np.log(state.particle_radius_m), axis=1, keepdims=True))
+    weights = segregation_weights(system, state.amounts_mol)
+    segregation = np.sum(weights * state.amounts_mol, axis=1)
     return replace(
         state,
         reference_mol=state.amounts_mol.copy(),
         particle_radius_m=np.where(state.amounts_mol > 0.0, state.particle_radius_m, mean),
         packing=np.ones(len(state)),
-        segregation=np.divide(spread, widest, out=np.zeros_like(spread), where=widest > 0.0),
+        segregation=segregation,
+        reach_used=np.zeros(len(state)),
     )
 
 

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 GRID_STEP_K = 2.0
 LAWS = ("layer", "surface", "bulk")
+_SIDES = ("reactants", "products")
 _FOLDER = resources.files("labenv.physics") / "data"
 
 
@@ -92,7 +93,8 @@ class ReactionTables(NamedTuple):
         growth: d(size^3)/dt of each phase's crystallites, m^3/s, shape (K, P).
         member: Phases (0 to P-1) and gases (from P on) of each side, -1 for none, shape (R, 2, 5).
         coefficient: Formula units of each member, 0 for none, shape (R, 2, 5).
-        kind: Index into `LAWS`, and 1 where mixing limits, shape (R, 2).
+        kind: Index into `LAWS`, 1 where mixing limits, and the condensed phases of each side as
+            bits of a number, shape (R, 4).
         cation: Cations per formula unit, then the share of each cation, shape (P, 1 + C).
         melting_k: Melting temperatures, K, shape (M,).
         melting_phase: 1 where the phase belongs to the row, shape (M, P).
@@ -325,7 +327,13 @@ def _tables(
         growth=_arrhenius(growth, grid, reference_k),
         member=member,
         coefficient=coefficient,
-        kind=np.array([[LAWS.index(r["law"]), int(r["contact"])] for r in rows], dtype=np.int64),
+        kind=np.array(
+            [
+                [LAWS.index(r["law"]), int(r["contact"]), *(_bits(r[k], names) for k in _SIDES)]
+                for r in rows
+            ],
+            dtype=np.int64,
+        ),
         cation=np.concatenate([count, cations / count], axis=1),
         melting_k=np.array([limit.temperature_k for limit in melting]),
         melting_phase=np.array([[float(n in limit.phases) for n in names] for limit in melting]),
@@ -349,7 +357,7 @@ def _check_reaction(
         raise ConfigError(f"{_equation(row)}: law {row['law']!r} is none of {', '.join(LAWS)}")
     if row["core"] not in row["reactants"]:
         raise ConfigError(f"{_equation(row)}: core {row['core']!r} is no reactant")
-    for key in ("reactants", "products"):
+    for key in _SIDES:
         solids = sum(name in phases for name in row[key])
         if not 1 <= solids <= 3 or len(row[key]) - solids > 2:
             raise ConfigError(
@@ -361,13 +369,17 @@ def _coefficient(row: Mapping[str, Any], name: str) -> float:
     return float(row["products"].get(name, 0.0)) - float(row["reactants"].get(name, 0.0))
 
 
+def _bits(side: Mapping[str, float], names: tuple[str, ...]) -> int:
+    return sum(1 << names.index(name) for name in side if name in names)
+
+
 def _sides(
     rows: list[Mapping[str, Any]], names: tuple[str, ...], gases: tuple[str, ...]
 ) -> tuple[Ints, Floats]:
     member = np.full((len(rows), 2, 5), -1, dtype=np.int64)
     coefficient = np.zeros((len(rows), 2, 5))
     for r, row in enumerate(rows):
-        for side, key in enumerate(("reactants", "products")):
+        for side, key in enumerate(_SIDES):
             solids = sorted((n for n in row[key] if n in names), key=row["core"].__ne__)
             places = [*enumerate(solids), *enumerate((n for n in row[key] if n in gases), start=3)]
             for place, name in places:
