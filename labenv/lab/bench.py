@@ -10,7 +10,7 @@ Hidden truth lives in `BenchSamples`; only this room and `labenv.lab.audit` may 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -108,6 +108,19 @@ def scan_grid(scan: Measure) -> ScanGrid:
     return ScanGrid(scan.two_theta_min_deg, scan.step_deg, int(np.floor(steps + 1e-6)) + 1)
 
 
+@lru_cache(maxsize=64)
+def grid_angles(grid: ScanGrid) -> Floats:
+    """Return the angles of a grid, degrees 2θ, shape (points,), not writable."""
+    angles = grid.start_deg + grid.step_deg * np.arange(grid.points)
+    angles.flags.writeable = False
+    return angles
+
+
+def scan_angles(scan: Measure) -> Floats:
+    """Return the angles of a scan, degrees 2θ, shape (points,), not writable."""
+    return grid_angles(scan_grid(scan))
+
+
 def firing_programs(heats: Sequence[Heat]) -> HeatProgram:
     """Return the furnace programmes of firings, as set.
 
@@ -129,7 +142,7 @@ def firing_programs(heats: Sequence[Heat]) -> HeatProgram:
     ])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Bench:
     """A chemical system, its shelf, and what can be done with them. Holds no state.
 
@@ -140,6 +153,29 @@ class Bench:
 
     system: ReactionSystem
     shelf: Shelf
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (load_bench, (self.system.name,))
+
+    @cached_property
+    def cation_names(self) -> tuple[str, ...]:
+        """Elements that count as cations, C of them."""
+        table, counts = self.system.tables.cation, self.system.element_counts
+        return tuple(
+            next(
+                name
+                for name, count in zip(self.system.element_names, counts.T, strict=True)
+                if np.array_equal(count, table[:, 0] * share)
+            )
+            for share in table[:, 1:].T
+        )
+
+    @cached_property
+    def cations_mol_per_kg(self) -> Floats:
+        """Cations in the pure substances, mol/kg, shape (S, C)."""
+        table = self.system.tables.cation
+        per_phase = table[:, :1] * table[:, 1:] / self.system.molar_mass_kg_mol[:, None]
+        return np.asarray(self.shelf.phase_share @ per_phase)
 
     def dose(
         self, requested_kg: Floats, conditions: EpisodeConditions, generators: Generators
@@ -310,9 +346,10 @@ class Bench:
         Returns:
             Each phase's share of the mass, then the amorphous share, shape (N, P + 1).
         """
-        mass = np.column_stack(
-            [samples.powder.amounts_mol * self.system.molar_mass_kg_mol, samples.inert_kg]
-        )
+        mass = np.column_stack([
+            samples.powder.amounts_mol * self.system.molar_mass_kg_mol,
+            samples.inert_kg,
+        ])
         return mass / np.sum(mass, axis=1, keepdims=True)
 
 
@@ -322,9 +359,7 @@ def _pattern_basis(structures: tuple[str, ...], grid: ScanGrid) -> PatternBasis:
     from labenv.physics.structures.library import phase_library
 
     library = phase_library()
-    spec = DiffractometerSpec(
-        start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points
-    )
+    spec = DiffractometerSpec(start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points)
     # TEMPORARY while the structure library grows: a missing phase borrows rutile's place.
     names = [name if name in library else "BaTiO3-cubic" for name in structures]
     return PatternBasis(tuple(library.get(name) for name in names), spec)
@@ -353,6 +388,8 @@ __all__ = [
     "Firing",
     "ScanGrid",
     "firing_programs",
+    "grid_angles",
     "load_bench",
+    "scan_angles",
     "scan_grid",
 ]

@@ -1,12 +1,30 @@
 """The laboratory: proposals in, outcomes out, several at a time, on a clock of its own.
 
-PUBLIC SIGNATURES ONLY, being filled in.
+    lab = Lab(LabConfig(furnaces=2), seed=1)
+    tickets = [lab.submit(proposal) for proposal in proposals]     # returns at once
+    for outcome in lab.collect("next"): ...                        # the clock runs until one is done
+
+What experiment number i gives depends on the seed, on i and on its plan, and on nothing else; when it
+gives it depends on the queues. With a journal every event is written down before it is believed, and
+`resume` brings a new lab to where a killed one was.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal
+
+from labenv.lab.bench import load_bench
+from labenv.lab.clock import VirtualClock
+from labenv.lab.conditions import draw_conditions
+from labenv.lab.executor import Executor
+from labenv.lab.experiment import Experiment, Ticket
+from labenv.lab.interlocks import vetted_operations
+from labenv.lab.recorder import Recorder
+from labenv.lab.sample import BenchSample, World
+from labenv.lab.stations import StationStatus, build_stations
+from labenv_schemas.errors import ConfigError, ProposalError, StoreError
+from labenv_schemas.proposal import Proposal, parse_proposal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -15,47 +33,23 @@ if TYPE_CHECKING:
     from labenv.lab.journal import Journal, JournalEvent
     from labenv_schemas.campaign import LabConfig
     from labenv_schemas.outcome import Outcome
-    from labenv_schemas.proposal import Proposal
-
-
-@dataclass(frozen=True, slots=True)
-class Ticket:
-    """A claim on the outcome of a submitted proposal.
-
-    Attributes:
-        experiment_id: Name of the experiment.
-        index: Order of submission, from 0; the key of its random streams.
-        submitted_s: Lab clock at submission, s.
-    """
-
-    experiment_id: str
-    index: int
-    submitted_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class StationStatus:
-    """What a station is doing.
-
-    Attributes:
-        name: Such as ``"furnace-1"``.
-        kind: Such as ``"tube_furnace"``.
-        busy_until_s: Lab clock at which it is free again, s; None if it is idle.
-        queue_length: Samples waiting for a station of this kind.
-        experiment_id: Whose sample is in it, if any.
-        operation: Index in that plan of what it is doing.
-    """
-
-    name: str
-    kind: str
-    busy_until_s: float | None
-    queue_length: int
-    experiment_id: str | None
-    operation: int | None
 
 
 class Lab:
-    """Stations, a clock and samples."""
+    """Stations, a clock and samples.
+
+    Not safe to share between threads. It pickles at any time, with what is in flight.
+
+    Args:
+        config: What the lab has.
+        seed: Of the episode; decides its hidden conditions and every random number.
+        journal: Where every event goes; None keeps no record, and then neither measurements nor
+            outcomes carry the wall clock's time, so that equal seeds give equal outcomes.
+        clock: Lab time; virtual by default.
+
+    Raises:
+        UnknownPluginError: If the chemical system is not known.
+    """
 
     def __init__(
         self,
@@ -64,55 +58,215 @@ class Lab:
         seed: int,
         journal: Journal | None = None,
         clock: Clock | None = None,
-    ) -> None: ...
-
-    def submit(self, proposal: Proposal, *, experiment_id: str | None = None) -> Ticket:
-        """Hand in a plan; a policy's mistake gives an outcome `invalid`, never an exception."""
-        raise NotImplementedError
-
-    def collect(self, wait: Literal["none", "next", "all"] = "next") -> list[Outcome]:
-        """Return finished outcomes in order of lab time, ties by submission.
-
-        With "next" the clock advances until at least one is ready; all that finish at the same
-        instant come together. Nothing in flight: an empty list.
-        """
-        raise NotImplementedError
-
-    def run(self, proposal: Proposal) -> Outcome:
-        """Submit one plan and wait for its outcome."""
-        raise NotImplementedError
+    ) -> None:
+        bench = load_bench(config.system)
+        conditions = draw_conditions(bench.system, bench.shelf, [seed], randomise=config.randomise)
+        self.config = config
+        self._world = World(bench, conditions, seed)
+        self._clock: Clock = VirtualClock() if clock is None else clock
+        self._recorder = Recorder(journal)
+        stations = build_stations(config.furnaces, stamps=journal is not None)
+        self._executor = Executor(
+            self._world, stations, self._recorder, config.machine_failure_rate
+        )
+        self._experiments: dict[str, Experiment] = {}
+        self._uncollected: dict[str, Ticket] = {}
+        self._closed = False
 
     @property
-    def pending(self) -> tuple[Ticket, ...]:
-        """Tickets whose outcome has not been collected, in order of submission."""
-        raise NotImplementedError
+    def seed(self) -> int:
+        """The episode's seed."""
+        return self._world.seed
 
     @property
     def now_s(self) -> float:
         """Lab clock, s."""
-        raise NotImplementedError
+        return self._clock.now_s
+
+    @property
+    def pending(self) -> tuple[Ticket, ...]:
+        """Tickets whose outcome has not been collected, in order of submission."""
+        return tuple(self._uncollected.values())
 
     @property
     def stations(self) -> tuple[StationStatus, ...]:
         """A snapshot of every station."""
-        raise NotImplementedError
+        return self._executor.statuses(self.now_s)
 
-    def resume(self, events: Iterable[JournalEvent], *, collected: Collection[str] = ()) -> None:
-        """Replay a journal into this new lab.
+    def submit(self, proposal: Proposal, *, experiment_id: str | None = None) -> Ticket:
+        """Hand a plan in.
 
-        Operations with a journalled result are not executed again. Outcomes that were reached are
-        handed out again by `collect`, except those of the experiments in `collected` (what the
-        caller has already recorded).
+        Args:
+            proposal: The plan. What the lab refuses gives an outcome `invalid`, not an exception.
+            experiment_id: Name of the experiment; made from its number if not given.
+
+        Returns:
+            A claim on the outcome.
+
+        Raises:
+            ConfigError: If the lab is closed or has an experiment of that name.
         """
-        raise NotImplementedError
+        self._catch_up(self.now_s)
+        return self._submit(proposal, experiment_id, self.now_s)
+
+    def collect(self, wait: Literal["none", "next", "all"] = "next") -> list[Outcome]:
+        """Return outcomes that were not collected before.
+
+        Args:
+            wait: ``"none"`` takes what is there. ``"next"`` lets the clock run until something is;
+                all that end at the same instant come together. ``"all"`` lets it run until nothing
+                is in flight.
+
+        Returns:
+            Outcomes in order of lab time, ties in order of submission; empty if nothing is in flight.
+        """
+        executor = self._executor
+        self._catch_up(self.now_s)
+        while wait == "all" or (wait == "next" and not executor.ready):
+            instant_s = executor.next_s
+            if instant_s is None or len(executor.ready) == len(self._uncollected):
+                break
+            self._wait_until_s(instant_s)
+            executor.advance_instant()
+        return self._hand_out()
+
+    def run(self, proposal: Proposal) -> Outcome:
+        """Hand a plan in and wait for its outcome; outcomes of others stay to be collected.
+
+        Args:
+            proposal: The plan.
+
+        Returns:
+            Its outcome.
+        """
+        ticket = self.submit(proposal)
+        others: list[Outcome] = []
+        while True:
+            for outcome in self.collect("next"):
+                if outcome.experiment_id == ticket.experiment_id:
+                    self._put_back(others)
+                    return outcome
+                others.append(outcome)
 
     def cancel(self, ticket: Ticket) -> None:
-        """Give an experiment up; its outcome is `cancelled`."""
-        raise NotImplementedError
+        """Give an experiment up; nothing happens if it has already ended.
+
+        Args:
+            ticket: Which.
+
+        Raises:
+            ConfigError: If the lab has no such experiment.
+        """
+        experiment = self._experiments.get(ticket.experiment_id)
+        if experiment is None:
+            raise ConfigError(f"this lab has no experiment {ticket.experiment_id!r}")
+        self._catch_up(self.now_s)
+        self._executor.cancel(experiment, self.now_s)
+
+    def resume(self, events: Iterable[JournalEvent], *, collected: Collection[str] = ()) -> None:
+        """Bring this new lab to where the lab that wrote a journal was.
+
+        Operations with a recorded result are not carried out again; they end at the lab time at
+        which they ended. Outcomes that were reached can be collected again.
+
+        Args:
+            events: The journal, which this lab goes on writing.
+            collected: Names of experiments whose outcome the caller already has.
+
+        Raises:
+            ConfigError: If the lab is not new, or is not configured as the one that wrote it.
+            StoreError: If the journal is broken.
+        """
+        if self._experiments or self._closed:
+            raise ConfigError("only a new lab can be resumed")
+        past = self._recorder.load(events)
+        for event in past:
+            if event.kind in {"submitted", "cancelled"}:
+                self._catch_up(event.lab_time_s)
+                self._clock.set_s(event.lab_time_s)
+                self._repeat(event)
+        if past:
+            last_s = max(event.lab_time_s for event in past)
+            self._catch_up(last_s)
+            self._clock.set_s(last_s)
+        had = set(collected)
+        self._executor.ready = [o for o in self._executor.ready if o.experiment_id not in had]
+        for name in had:
+            self._uncollected.pop(name, None)
 
     def close(self) -> None:
-        """Cancel everything and leave every instrument safe; twice is fine."""
-        raise NotImplementedError
+        """Stop everything and leave every instrument safe; twice is fine.
+
+        What was in flight gets no outcome, and nothing is written down: a resumed lab goes on with it.
+        """
+        self._closed = True
+        self._executor.close()
+        self._uncollected.clear()
+
+    # ------------------------------------------------------------------------------------ inside
+
+    def _submit(self, proposal: Proposal, experiment_id: str | None, now_s: float) -> Ticket:
+        index = len(self._experiments)
+        name = f"experiment-{index:04d}" if experiment_id is None else experiment_id
+        if self._closed:
+            raise ConfigError("the lab is closed")
+        if name in self._experiments:
+            raise ConfigError(f"this lab already has an experiment {name!r}")
+        ticket = Ticket(name, index, now_s)
+        experiment = Experiment(ticket, BenchSample(self._world, f"{name}-sample", index))
+        self._experiments[name] = experiment
+        self._uncollected[name] = ticket
+        self._recorder.record("submitted", name, now_s, lambda: _submission(index, proposal))
+        try:
+            experiment.operations = vetted_operations(proposal, self._world.bench)
+        except ProposalError as error:
+            self._executor.refuse(experiment, str(error), now_s)
+        else:
+            self._executor.admit(experiment, now_s)
+        return ticket
+
+    def _repeat(self, event: JournalEvent) -> None:
+        if event.kind == "cancelled":
+            self._executor.cancel(self._experiments[event.experiment_id], event.lab_time_s)
+            return
+        try:
+            proposal = parse_proposal(event.data["proposal"])
+        except (KeyError, ProposalError) as error:
+            raise StoreError(f"journal event {event.sequence} holds no plan: {error}") from None
+        ticket = self._submit(proposal, event.experiment_id, event.lab_time_s)
+        if ticket.index != event.data["index"]:
+            raise StoreError(f"journal event {event.sequence}: a submission before it is missing")
+
+    def _catch_up(self, now_s: float) -> None:
+        executor = self._executor
+        while executor.next_s is not None and executor.next_s <= now_s:
+            executor.advance_instant()
+
+    def _wait_until_s(self, lab_time_s: float) -> None:
+        if isinstance(self._clock, VirtualClock):
+            self._clock.set_s(lab_time_s)
+        else:
+            asyncio.run(self._clock.sleep_until_s(lab_time_s))
+
+    def _hand_out(self) -> list[Outcome]:
+        taken, self._executor.ready = self._executor.ready, []
+        if len(taken) > 1:
+            index = {o.experiment_id: self._uncollected[o.experiment_id].index for o in taken}
+            taken.sort(key=lambda o: (o.finished_s, index[o.experiment_id]))
+        for outcome in taken:
+            del self._uncollected[outcome.experiment_id]
+        return taken
+
+    def _put_back(self, outcomes: list[Outcome]) -> None:
+        for outcome in outcomes:
+            ticket = self._experiments[outcome.experiment_id].ticket
+            self._uncollected[ticket.experiment_id] = ticket
+        self._uncollected = dict(sorted(self._uncollected.items(), key=lambda item: item[1].index))
+        self._executor.ready = [*outcomes, *self._executor.ready]
+
+
+def _submission(index: int, proposal: Proposal) -> dict[str, Any]:
+    return {"index": index, "proposal": proposal.model_dump(mode="json", exclude_none=True)}
 
 
 __all__ = ["Lab", "StationStatus", "Ticket"]

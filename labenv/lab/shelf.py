@@ -61,16 +61,39 @@ class ShelfSubstance:
 
 
 @dataclass(frozen=True)
+class CrucibleLimit:
+    """A charge that attacks a crucible.
+
+    Attributes:
+        crucible: The crucible's material.
+        cation: The cation that attacks it.
+        above_share: Share of the cations above which it does.
+        limit_k: Temperature from which it does, K.
+        reason: What happens.
+        instead: Crucibles that stand it.
+    """
+
+    crucible: str
+    cation: str
+    above_share: float
+    limit_k: float
+    reason: str
+    instead: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Shelf:
     """All substances for a chemical system, S of them.
 
     Attributes:
         system_name: The chemical system.
         substances: The bottles; their order is the order of every (N, S) array.
+        crucible_limits: Which charges attack which crucibles.
     """
 
     system_name: str
     substances: tuple[ShelfSubstance, ...]
+    crucible_limits: tuple[CrucibleLimit, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -185,7 +208,12 @@ def read_shelf(content: Mapping[str, Any], system: ReactionSystem) -> Shelf:
         ConfigError: If a substance names an unknown phase, or its phases do not sum to 1, do not
             have the formula's elements, or a number is out of range.
     """
-    shelf = Shelf(content["system"], tuple(_substance(row, system) for row in content["substances"]))
+    limits = tuple(
+        CrucibleLimit(**{**row, "instead": tuple(row["instead"])})
+        for row in content.get("crucible_limits", ())
+    )
+    substances = tuple(_substance(row, system) for row in content["substances"])
+    shelf = Shelf(content["system"], substances, limits)
     if len(set(shelf.names)) != len(shelf.names):
         raise ConfigError(f"shelf of {shelf.system_name}: a substance is listed twice")
     return shelf
@@ -197,7 +225,9 @@ def _substance(row: Mapping[str, Any], system: ReactionSystem) -> ShelfSubstance
     if unknown:
         raise ConfigError(f"{place}: {unknown} are no phases of the system")
     if abs(sum(row["phases"].values()) - 1.0) > 1e-12:
-        raise ConfigError(f"{place}: mass fractions of the phases sum to {sum(row['phases'].values())}")
+        raise ConfigError(
+            f"{place}: mass fractions of the phases sum to {sum(row['phases'].values())}"
+        )
     formula = parse_formula(row["formula"])
     for phase in row["phases"]:
         elements = system.phases[system.phase_index(phase)].elements
@@ -236,4 +266,4 @@ def _listed(names: tuple[str, ...] | list[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-__all__ = ["Shelf", "ShelfSubstance", "load_shelf", "read_shelf"]
+__all__ = ["CrucibleLimit", "Shelf", "ShelfSubstance", "load_shelf", "read_shelf"]

@@ -29,7 +29,9 @@ class _NamedSeed(ISeedSequence):
         self._digest = digest
 
     def generate_state(
-        self, n_words: int, dtype: Any = np.uint32  # noqa: ANN401 - NumPy's own signature
+        self,
+        n_words: int,
+        dtype: Any = np.uint32,  # noqa: ANN401 - NumPy's own signature
     ) -> NDArray[Any]:
         """Return the first words of the digest.
 

@@ -131,6 +131,30 @@ def heat_time(heat: Heat) -> OperationTime:
     return OperationTime(cold_s, cold_s)
 
 
+def cold_again_s(heat: Heat, elapsed_s: float) -> float:
+    """Return how long a furnace takes to cool when a firing is broken off.
+
+    Args:
+        heat: The firing.
+        elapsed_s: Time since it began, with loading, s.
+
+    Returns:
+        Time until the furnace is free, s.
+    """
+    left_s, temperature_k = elapsed_s - FURNACE_LOADING_S, ROOM_TEMPERATURE_K
+    for segment in heat.segments:
+        if left_s <= 0.0:
+            break
+        step_k = segment.target_k - temperature_k
+        ramp_s = abs(step_k) / segment.rate_k_per_s
+        temperature_k += step_k * min(1.0, left_s / ramp_s) if ramp_s > 0.0 else 0.0
+        left_s -= ramp_s + segment.hold_s
+    else:
+        if left_s > 0.0:  # it was cooling already
+            return max(0.0, heat_time(heat).occupied_s - elapsed_s)
+    return float(natural_cooling_s(max(0.0, temperature_k - ROOM_TEMPERATURE_K)))
+
+
 def operation_time(operation: Operation) -> OperationTime:
     """Return the times of any operation.
 
@@ -192,6 +216,7 @@ _COST: dict[type, Callable[..., float]] = {
 
 __all__ = [
     "OperationTime",
+    "cold_again_s",
     "dose_time_s",
     "heat_time",
     "mix_time_s",

@@ -1,0 +1,22 @@
+"""The laboratory: hidden world, stations, clock, interlocks, journal; `audit` is the door to the truth."""
+
+from labenv.lab.clock import Clock, VirtualClock, WallClock
+from labenv.lab.experiment import Ticket
+from labenv.lab.journal import Journal, JournalEvent, JsonlJournal, MemoryJournal
+from labenv.lab.laboratory import Lab
+from labenv.lab.stations import StationStatus
+from labenv.lab.streams import stream
+
+__all__ = [
+    "Clock",
+    "Journal",
+    "JournalEvent",
+    "JsonlJournal",
+    "Lab",
+    "MemoryJournal",
+    "StationStatus",
+    "Ticket",
+    "VirtualClock",
+    "WallClock",
+    "stream",
+]

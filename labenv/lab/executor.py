@@ -1,0 +1,283 @@
+"""The discrete-event engine: samples queue for stations, operations start and end, instant by instant.
+
+An operation is carried out when it starts, because a twin needs no time to compute, and its result is
+believed when it ends: until then nothing outside can see it, and a cancellation throws it away. An
+instant is complete when everything that ends at it has ended and everything that can start at it has
+started; calls from outside happen between instants only. So the times are those of the plans and the
+queues alone, and the results those of the plans alone.
+
+Queues are first come, first served; of samples that come at the same instant, the one submitted first.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+from labenv.lab.experiment import OperationResult
+from labenv.lab.interlocks import DRIVER_OF
+from labenv.lab.stations import Station, StationStatus, finish_now
+from labenv.lab.streams import stream
+from labenv.lab.timing import cold_again_s, operation_cost, operation_time
+from labenv_instruments.instrument import InstrumentRequest
+from labenv_schemas.errors import BoundaryError
+from labenv_schemas.proposal import Heat
+
+if TYPE_CHECKING:
+    from labenv.lab.experiment import Experiment
+    from labenv.lab.recorder import Recorder
+    from labenv.lab.sample import World
+    from labenv_schemas.outcome import Outcome, OutcomeStatus
+
+REPAIR_S = 3600.0  # until a station works again after a failure
+
+
+class Executor:
+    """Moves experiments through stations.
+
+    Args:
+        world: What their samples share.
+        stations: The stations.
+        recorder: Where everything is written down.
+        machine_failure_rate: Chance that an operation fails for the machine.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        stations: list[Station],
+        recorder: Recorder,
+        machine_failure_rate: float = 0.0,
+    ) -> None:
+        self.ready: list[Outcome] = []
+        self._world = world
+        self._stations = stations
+        self._recorder = recorder
+        self._failure_rate = machine_failure_rate
+        self._experiments: dict[int, Experiment] = {}
+        self._queues: dict[str, list[tuple[float, int]]] = {s.kind: [] for s in stations}
+        # (lab time, experiment and operation that ends; -1 where only a station becomes free)
+        self._events: list[tuple[float, int, int]] = []
+
+    @property
+    def next_s(self) -> float | None:
+        """Lab clock of the next instant at which something happens, s; None if nothing will."""
+        return self._events[0][0] if self._events else None
+
+    def statuses(self, now_s: float) -> tuple[StationStatus, ...]:
+        """Return a snapshot of every station.
+
+        Args:
+            now_s: Lab clock, s.
+
+        Returns:
+            One a station.
+        """
+        found: list[StationStatus] = []
+        for station in self._stations:
+            inside = None if station.occupant is None else self._experiments[station.occupant]
+            found.append(
+                StationStatus(
+                    name=station.name,
+                    kind=station.kind,
+                    busy_until_s=station.free_s if station.free_s > now_s else None,
+                    queue_length=len(self._queues[station.kind]),
+                    experiment_id=None if inside is None else inside.ticket.experiment_id,
+                    operation=None if inside is None else inside.position,
+                )
+            )
+        return tuple(found)
+
+    def admit(self, experiment: Experiment, now_s: float) -> None:
+        """Take a new experiment in and start what can start.
+
+        Args:
+            experiment: Its operations are vetted.
+            now_s: Lab clock, s.
+        """
+        self._experiments[experiment.ticket.index] = experiment
+        self._arrive(experiment, now_s)
+        self._dispatch(now_s)
+
+    def advance_instant(self) -> float:
+        """Complete the next instant.
+
+        Returns:
+            Its lab clock, s.
+        """
+        now_s = self._events[0][0]
+        ends: list[tuple[int, int]] = []
+        while self._events and self._events[0][0] == now_s:
+            ends.append(heapq.heappop(self._events)[1:])
+        for index, position in sorted(ends):
+            experiment = self._experiments.get(index)
+            if experiment is not None and experiment.runs(position):
+                self._end(experiment, now_s)
+        self._dispatch(now_s)
+        return now_s
+
+    def cancel(self, experiment: Experiment, now_s: float) -> None:
+        """Give an experiment up, wherever it is.
+
+        Args:
+            experiment: Which; nothing happens if it has an outcome.
+            now_s: Lab clock, s.
+        """
+        if experiment.done:
+            return
+        name = experiment.ticket.experiment_id
+        self._recorder.record("cancelled", name, now_s)
+        if experiment.station is None:
+            queue = self._queues[DRIVER_OF[type(experiment.operations[experiment.position])]]
+            queue.remove((experiment.queued_s, experiment.ticket.index))
+            heapq.heapify(queue)
+        else:
+            self._abort(experiment, self._stations[experiment.station], now_s)
+        self._conclude(experiment, "cancelled", "the experiment was given up", now_s)
+        self._dispatch(now_s)
+
+    def close(self) -> None:
+        """Make every instrument safe and forget what was in flight; twice is fine."""
+        for station in self._stations:
+            finish_now(station.instrument.close())
+            station.occupant = None
+        for queue in self._queues.values():
+            queue.clear()
+        self._events.clear()
+        self.ready.clear()
+
+    # ------------------------------------------------------------------------ the life of a sample
+
+    def _arrive(self, experiment: Experiment, now_s: float) -> None:
+        experiment.queued_s, experiment.started_s, experiment.station = now_s, None, None
+        kind = DRIVER_OF[type(experiment.operations[experiment.position])]
+        heapq.heappush(self._queues[kind], (now_s, experiment.ticket.index))
+
+    def _dispatch(self, now_s: float) -> None:
+        for number, station in enumerate(self._stations):
+            queue = self._queues[station.kind]
+            if queue and station.occupant is None and station.free_s <= now_s:
+                _, index = heapq.heappop(queue)
+                self._start(self._experiments[index], number, now_s)
+
+    def _start(self, experiment: Experiment, number: int, now_s: float) -> None:
+        station, ticket, position = self._stations[number], experiment.ticket, experiment.position
+        experiment.started_s, experiment.station = now_s, number
+        self._recorder.record(
+            "operation_started",
+            ticket.experiment_id,
+            now_s,
+            lambda: {
+                "op": experiment.operations[position].op,
+                "station": station.name,
+                "queued_s": experiment.queued_s,
+            },
+            position,
+        )
+        result = self._recorder.recorded_result(experiment, now_s)
+        if result is None:
+            result = self._carry_out(experiment, station, now_s)
+        experiment.result = result
+        station.occupant, station.free_s = ticket.index, result.free_s
+        heapq.heappush(self._events, (result.finished_s, ticket.index, position))
+        if result.free_s > result.finished_s:
+            heapq.heappush(self._events, (result.free_s, -1, -1))
+
+    def _carry_out(self, experiment: Experiment, station: Station, now_s: float) -> OperationResult:
+        operation, sample = experiment.operations[experiment.position], experiment.sample
+        time = operation_time(operation)
+        finished_s, free_s = now_s + time.duration_s, now_s + time.occupied_s
+        cost = operation_cost(operation, self._world.bench.shelf)
+        failed = self._machine_failure(experiment, station, now_s, finished_s)
+        if failed is not None:
+            return OperationResult(
+                failed, failed + REPAIR_S, cost, failure="machine", message=_broke(station)
+            )
+        sample.catch_up(experiment.operations[: experiment.position])
+        request = InstrumentRequest(operation, sample.sample_id, time.duration_s, finished_s)
+        try:
+            measurements = finish_now(station.perform(request, sample))
+        except BoundaryError as error:
+            return OperationResult(
+                finished_s, free_s + REPAIR_S, cost, failure="machine", message=str(error)
+            )
+        if sample.lost is not None:
+            return OperationResult(
+                finished_s, free_s, cost, measurements, failure="chemistry", message=sample.lost
+            )
+        return OperationResult(finished_s, free_s, cost, measurements)
+
+    def _machine_failure(
+        self, experiment: Experiment, station: Station, now_s: float, finished_s: float
+    ) -> float | None:
+        """Return the lab clock at which the machine fails, if it does."""
+        if self._failure_rate <= 0.0:
+            return None
+        index, position = experiment.ticket.index, experiment.position
+        chance, share = stream(self._world.seed, "machine", index, position).random(2)
+        return now_s + share * (finished_s - now_s) if chance < self._failure_rate else None
+
+    def _end(self, experiment: Experiment, now_s: float) -> None:
+        result = experiment.result
+        if result is None or experiment.station is None:
+            return
+        station = self._stations[experiment.station]
+        station.occupant = None
+        record = experiment.note(station.name, "failed" if result.failure else "ok", now_s)
+        experiment.measurements.extend(result.measurements)
+        self._recorder.operation_finished(experiment, record, result)
+        if result.failure is not None:
+            status: OutcomeStatus = (
+                "failed_machine" if result.failure == "machine" else "failed_chemistry"
+            )
+            self._conclude(experiment, status, result.message, now_s)
+        elif experiment.position + 1 == len(experiment.operations):
+            self._conclude(experiment, "ok", None, now_s)
+        else:
+            experiment.position += 1
+            experiment.result = None
+            self._arrive(experiment, now_s)
+
+    def _abort(self, experiment: Experiment, station: Station, now_s: float) -> None:
+        finish_now(station.instrument.abort())
+        operation = experiment.operations[experiment.position]
+        started_s = now_s if experiment.started_s is None else experiment.started_s
+        experiment.note(station.name, "cancelled", now_s)
+        station.occupant, station.free_s = None, now_s
+        if isinstance(operation, Heat):
+            station.free_s += cold_again_s(operation, now_s - started_s)
+            heapq.heappush(self._events, (station.free_s, -1, -1))
+
+    def _conclude(
+        self, experiment: Experiment, status: OutcomeStatus, message: str | None, now_s: float
+    ) -> None:
+        experiment.done, experiment.station, experiment.started_s = True, None, None
+        name = experiment.ticket.experiment_id
+        self._recorder.record(
+            "outcome", name, now_s, lambda: {"status": status, "message": message}
+        )
+        moment = self._recorder.outcome_moment(name)
+        self.ready.append(experiment.outcome(status, message, now_s, moment))
+
+    def refuse(self, experiment: Experiment, message: str, now_s: float) -> None:
+        """Give an experiment that was not admitted its outcome `invalid`.
+
+        Args:
+            experiment: Which.
+            message: What to change.
+            now_s: Lab clock, s.
+        """
+        self._experiments[experiment.ticket.index] = experiment
+        name = experiment.ticket.experiment_id
+        self._recorder.record("interlock_refused", name, now_s, lambda: {"message": message})
+        self._conclude(experiment, "invalid", message, now_s)
+
+
+def _broke(station: Station) -> str:
+    return (
+        f"{station.name} ({station.kind}) broke down during the operation and the sample was lost; this "
+        f"says nothing about the plan, which may be proposed again"
+    )
+
+
+__all__ = ["Executor"]

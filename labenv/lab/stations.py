@@ -1,0 +1,144 @@
+"""Stations: places with one instrument each, and how an operation is carried out there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from labenv_instruments.drivers import load_driver
+from labenv_instruments.instrument import InstrumentRequest, InstrumentState
+from labenv_instruments.twin import InProcessTwin
+from labenv_schemas.errors import InstrumentError
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from labenv.lab.sample import BenchSample
+    from labenv_instruments.instrument import Instrument
+    from labenv_schemas.measurement import Measurement
+
+R = TypeVar("R")
+
+_SINGLE = (
+    ("balance", "dosing_balance"),
+    ("mixer", "ball_mill"),
+    ("press", "pellet_press"),
+    ("diffractometer", "powder_diffractometer"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StationStatus:
+    """What a station is doing.
+
+    Attributes:
+        name: Such as ``"furnace-1"``.
+        kind: Driver of its instrument, such as ``"tube_furnace"``.
+        busy_until_s: Lab clock at which it is free again, s; None if it is idle.
+        queue_length: Samples waiting for a station of this kind.
+        experiment_id: Whose sample is in it; None if it is empty, also while it cools.
+        operation: Index in that plan of what it is doing.
+    """
+
+    name: str
+    kind: str
+    busy_until_s: float | None
+    queue_length: int
+    experiment_id: str | None
+    operation: int | None
+
+
+@dataclass(slots=True)
+class Station:
+    """A place in the lab.
+
+    Attributes:
+        name: Such as ``"furnace-1"``.
+        instrument: What stands there.
+        free_s: Lab clock from which it is free, s.
+        occupant: Index of the experiment whose sample is in it.
+    """
+
+    name: str
+    instrument: Instrument
+    free_s: float = 0.0
+    occupant: int | None = None
+
+    @property
+    def kind(self) -> str:
+        """Driver of its instrument."""
+        return self.instrument.kind
+
+    async def perform(
+        self, request: InstrumentRequest, sample: BenchSample
+    ) -> tuple[Measurement, ...]:
+        """Carry an operation out, leaving the instrument idle whatever happens.
+
+        Args:
+            request: The operation.
+            sample: The sample.
+
+        Returns:
+            What was measured.
+        """
+        instrument = self.instrument
+        if instrument.state is InstrumentState.DISCONNECTED:
+            await instrument.connect()
+        if isinstance(instrument, InProcessTwin):
+            instrument.load(sample)
+        try:
+            await instrument.prepare(request)
+            await instrument.run()
+            return await instrument.result()  # type: ignore[return-value]
+        finally:
+            if instrument.state is not InstrumentState.IDLE:
+                await instrument.abort()
+
+
+def finish_now(coroutine: Coroutine[Any, Any, R]) -> R:
+    """Run a coroutine that never waits, without an event loop.
+
+    In-process twins on a virtual clock compute and return; a loop would cost more than the physics.
+
+    Args:
+        coroutine: What to run.
+
+    Returns:
+        Its result.
+
+    Raises:
+        InstrumentError: If it waits for something.
+    """
+    try:
+        coroutine.send(None)
+    except StopIteration as done:
+        return done.value  # type: ignore[no-any-return]
+    coroutine.close()
+    raise InstrumentError("an in-process instrument waited, but on a virtual clock nothing comes")
+
+
+def build_stations(furnaces: int, *, stamps: bool) -> list[Station]:
+    """Return the stations of a lab.
+
+    Args:
+        furnaces: Number of tube furnaces.
+        stamps: Whether measurements carry the wall clock's time.
+
+    Returns:
+        One of each kind, and the furnaces.
+    """
+    plan = [
+        *_SINGLE[:3],
+        *[(f"furnace-{n + 1}", "tube_furnace") for n in range(furnaces)],
+        _SINGLE[3],
+    ]
+    stations: list[Station] = []
+    for name, kind in plan:
+        driver = load_driver(kind)
+        if not issubclass(driver, InProcessTwin):
+            raise InstrumentError(f"driver {kind} has no in-process twin")
+        stations.append(Station(name, driver(name, stamps=stamps)))
+    return stations
+
+
+__all__ = ["Station", "StationStatus", "build_stations", "finish_now"]
