@@ -19,6 +19,7 @@ ClosingStatus = Literal["finished", "stopped", "failed"]
 CampaignStatus = Literal["running", "interrupted", "finished", "stopped", "failed"]
 """As shown to people: `interrupted` is a campaign that never ended and that no live process leads."""
 
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """The right of one process to lead a campaign until a moment.

@@ -9,7 +9,7 @@ from labenv.store import leases, queries, recording, truth
 from labenv.store.database import Database
 from labenv.store.export import ExportFormat, export_campaign
 from labenv.store.journal import StoreJournal
-from labenv.store.names import episode_number
+from labenv.store.names import campaign_number, episode_number
 from labenv.store.records import ClosingStatus
 from labenv_schemas.errors import ConfigError
 
@@ -144,7 +144,9 @@ class Store:
         Raises:
             StoreError: If another proposal or name has been recorded under that index.
         """
-        key = recording.ExperimentKey(campaign_id, episode_number(episode_id), index)
+        key = recording.ExperimentKey(
+            campaign_number(campaign_id), episode_number(episode_id), index
+        )
         recording.record_submission(self._database, key, proposal, experiment_id, submitted_s)
 
     def record_experiment(  # noqa: PLR0913 - one experiment
@@ -176,7 +178,9 @@ class Store:
             StoreError: If the index holds another experiment, or a number is not finite, or a
                 machine's failure carries a value.
         """
-        key = recording.ExperimentKey(campaign_id, episode_number(episode_id), index)
+        key = recording.ExperimentKey(
+            campaign_number(campaign_id), episode_number(episode_id), index
+        )
         recording.record_experiment(self._database, key, proposal, outcome, score, extra)
 
     def finish_campaign(
@@ -247,9 +251,7 @@ class Store:
             self._database, campaign_id, order=order, with_measurements=with_measurements
         )
 
-    def experiment(
-        self, experiment_id: str, *, campaign_id: str | None = None
-    ) -> ExperimentRecord:
+    def experiment(self, experiment_id: str, *, campaign_id: str | None = None) -> ExperimentRecord:
         """Find one experiment, with its measurements.
 
         Args:
@@ -272,7 +274,10 @@ class Store:
         return () if outcome is None else outcome.measurements
 
     def export(
-        self, campaign_id: str, path: str | Path, format: ExportFormat  # noqa: A002 - the agreed name
+        self,
+        campaign_id: str,
+        path: str | Path,
+        format: ExportFormat,  # noqa: A002 - the agreed name
     ) -> Path:
         """Write the experiments of a campaign to a file, whole or not at all.
 

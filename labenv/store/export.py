@@ -1,0 +1,177 @@
+"""Files for other programs: CSV, Parquet and JSON lines, written whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import os
+import secrets
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Literal, get_args
+
+from labenv.store.flatten import Cell, Flat, flatten, ordered_columns
+from labenv.store.queries import iterate_experiments
+from labenv.store.resolve import find_campaign
+from labenv.store.types import to_json
+from labenv_schemas.errors import ConfigError, StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+    from sqlalchemy import Connection
+
+    from labenv.store.database import Database
+    from labenv.store.records import ExperimentRecord
+
+    Rows = Callable[[], Iterator[Flat]]
+
+ExportFormat = Literal["csv", "parquet", "jsonl"]
+_ROW_GROUP = 5000
+
+
+def export_campaign(database: Database, campaign: str, path: Path, format: str) -> Path:  # noqa: A002
+    """Write a campaign to a file. See `Store.export`."""
+    if format not in get_args(ExportFormat):
+        known = ", ".join(get_args(ExportFormat))
+        raise ConfigError(f"there is no export format {format!r}; use one of: {known}")
+    if path.is_dir():
+        raise StoreError(f"cannot write {path}: it is a folder; name a file in it")
+    if format == "parquet":
+        _parquet()  # say so before anything is read
+
+    def work(connection: Connection) -> None:
+        number = find_campaign(connection, campaign)
+
+        def rows() -> Iterator[Flat]:
+            for record in iterate_experiments(connection, number, "submission", False):
+                yield flatten(record)
+
+        with _replacing(path) as temporary:
+            if format == "csv":
+                _write_csv(temporary, rows)
+            elif format == "parquet":
+                _write_parquet(temporary, rows)
+            else:
+                records = iterate_experiments(connection, number, "submission", True)
+                _write_jsonl(temporary, records)
+
+    try:
+        database.read(f"exporting {campaign}", work)
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}; check the folder, your permissions "
+            "and the free space"
+        ) from error
+    return path
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """Yield a path beside `path` that takes its place once the block has succeeded."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        yield temporary
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _write_csv(path: Path, rows: Rows) -> None:
+    columns = ordered_columns(_column_kinds(rows))
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        for row in rows():
+            writer.writerow([_csv_cell(row.get(name)) for name in columns])
+
+
+def _csv_cell(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    if isinstance(cell, bool):
+        return "true" if cell else "false"
+    return cell if isinstance(cell, str) else repr(cell)
+
+
+def _write_parquet(path: Path, rows: Rows) -> None:
+    arrow, parquet = _parquet()
+    kinds = _column_kinds(rows)
+    types = {str: arrow.string(), bool: arrow.bool_(), int: arrow.int64(), float: arrow.float64()}
+    columns = ordered_columns(kinds)
+    schema = arrow.schema([(name, types[kinds.get(name, str)]) for name in columns])
+    with parquet.ParquetWriter(str(path), schema) as writer:
+        group: list[dict[str, Cell]] = []
+        for row in rows():
+            group.append({name: _as_kind(row.get(name), kinds.get(name, str)) for name in columns})
+            if len(group) == _ROW_GROUP:
+                writer.write_table(arrow.Table.from_pylist(group, schema=schema))
+                group = []
+        writer.write_table(arrow.Table.from_pylist(group, schema=schema))
+
+
+def _write_jsonl(path: Path, records: Iterator[ExperimentRecord]) -> None:
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(to_json(_wire(record)) + "\n" for record in records)
+
+
+def _wire(record: ExperimentRecord) -> dict[str, Any]:
+    """Return everything about an experiment in the vocabulary's wire form."""
+    outcome, score = record.outcome, record.score
+    return {
+        "campaign_id": record.campaign_id,
+        "episode_id": record.episode_id,
+        "index": record.index,
+        "experiment_id": record.experiment_id,
+        "status": record.status,
+        "completion": record.completion,
+        "submitted_at": None if record.submitted_at is None else record.submitted_at.isoformat(),
+        "recorded_at": None if record.recorded_at is None else record.recorded_at.isoformat(),
+        "proposal": record.proposal.model_dump(mode="json"),
+        "outcome": None if outcome is None else outcome.model_dump(mode="json"),
+        "score": None if score is None else score.model_dump(mode="json"),
+        "extra": dict(record.extra),
+    }
+
+
+# The four kinds of column; a column that mixes numbers becomes float, any other mixture text.
+Kind = type[str] | type[bool] | type[int] | type[float]
+
+
+def _column_kinds(rows: Rows) -> dict[str, Kind]:
+    kinds: dict[str, Kind] = {}
+    for row in rows():
+        for name, cell in row.items():
+            if cell is None:
+                continue
+            kind = _kind_of(cell)
+            known = kinds.setdefault(name, kind)
+            if known is not kind:
+                kinds[name] = float if {known, kind} == {int, float} else str
+    return kinds
+
+
+def _kind_of(cell: Cell) -> Kind:
+    for kind in (bool, int, float):
+        if isinstance(cell, kind):
+            # Whole numbers that 64 bits cannot hold go as text rather than lose digits.
+            return str if kind is int and not -(2**63) <= cell < 2**63 else kind  # type: ignore[operator]
+    return str
+
+
+def _as_kind(cell: Cell, kind: Kind) -> Cell:
+    return None if cell is None else kind(cell)
+
+
+def _parquet() -> tuple[Any, Any]:
+    """Import pyarrow, which is large, when it is needed."""
+    try:
+        import pyarrow  # noqa: ICN001
+        import pyarrow.parquet
+    except ImportError:
+        raise StoreError(
+            "writing Parquet needs pyarrow: pip install 'labenv[parquet]', or export csv or jsonl"
+        ) from None
+    return pyarrow, pyarrow.parquet

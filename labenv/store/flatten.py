@@ -1,0 +1,152 @@
+"""One experiment as one flat row, with units in the column names.
+
+Columns of the plan count from 1: ``operation_2.op``, ``operation_2.segment_1.target_k``,
+``operation_1.precursor_2.mass_kg``. Those of the conclusions name the phase:
+``weight_fraction.batio3``. Lab-clock times are seconds since the campaign began.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from labenv.store.plain import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from labenv.store.records import ExperimentRecord
+    from labenv_schemas.outcome import Outcome
+
+Cell = str | float | int | bool | None
+Flat = dict[str, Cell]
+
+_LEADING = (
+    "campaign_id",
+    "episode_id",
+    "experiment_index",
+    "experiment_id",
+    "status",
+    "message",
+    "value",
+    "reason",
+    "reward",
+    "success",
+    "cost",
+    "submitted_lab_s",
+    "finished_lab_s",
+    "completion",
+    "submitted_at_utc",
+    "recorded_at_utc",
+    "measurements",
+    "analysis_status",
+    "goodness_of_fit",
+    "r_wp",
+)
+_NUMBERED = {"operations": "operation", "precursors": "precursor", "segments": "segment"}
+_DIGITS = re.compile(r"(\d+)")
+
+
+def flatten(record: ExperimentRecord) -> Flat:
+    """Return an experiment as one row.
+
+    Args:
+        record: The experiment; measurements are not needed.
+
+    Returns:
+        Column name to cell; the leading columns always, the others where they apply.
+    """
+    row: Flat = dict.fromkeys(_LEADING)
+    row |= {
+        "campaign_id": record.campaign_id,
+        "episode_id": record.episode_id,
+        "experiment_index": record.index,
+        "experiment_id": record.experiment_id,
+        "status": record.status,
+        "completion": record.completion,
+        "measurements": record.measurement_count,
+        "submitted_at_utc": None
+        if record.submitted_at is None
+        else record.submitted_at.isoformat(),
+        "recorded_at_utc": None if record.recorded_at is None else record.recorded_at.isoformat(),
+    }
+    if record.score is not None:
+        score = record.score
+        row |= {
+            "value": score.value,
+            "reason": score.reason or None,
+            "reward": score.reward,
+            "success": score.success,
+        }
+    if record.outcome is not None:
+        row |= _outcome_cells(record.outcome)
+    row |= _cells("", plain(record.proposal))
+    row |= _cells("extra", dict(record.extra))
+    return row
+
+
+def ordered_columns(names: Iterable[str]) -> list[str]:
+    """Return column names in reading order: the leading ones, the plan, phases, extras.
+
+    Args:
+        names: Of the columns of all rows, in any order.
+
+    Returns:
+        Each name once.
+    """
+    others = set(names) - set(_LEADING)
+    return [*_LEADING, *sorted(others, key=_reading_order)]
+
+
+def _outcome_cells(outcome: Outcome) -> Flat:
+    cells: Flat = {
+        "message": outcome.message,
+        "cost": outcome.cost,
+        "submitted_lab_s": outcome.submitted_s,
+        "finished_lab_s": outcome.finished_s,
+    }
+    analysis = outcome.phase_analysis
+    if analysis is not None:
+        cells |= {
+            "analysis_status": analysis.status,
+            "goodness_of_fit": analysis.goodness_of_fit,
+            "r_wp": analysis.r_wp,
+        }
+        for phase in analysis.phases:
+            cells[f"weight_fraction.{phase.name}"] = phase.weight_fraction
+            cells[f"weight_fraction_uncertainty.{phase.name}"] = phase.uncertainty
+    return cells
+
+
+def _cells(prefix: str, value: object) -> Flat:
+    """Return the leaves of plain data by their dotted place."""
+    if isinstance(value, dict):
+        cells: Flat = {}
+        for key, item in value.items():
+            cells |= _cells(f"{prefix}.{key}" if prefix else str(key), item)
+        return cells
+    if isinstance(value, list):
+        cells = {}
+        stem, dot, last = prefix.rpartition(".")
+        last = _NUMBERED.get(last, last)
+        for number, item in enumerate(value, start=1):
+            cells |= _cells(f"{stem}{dot}{last}_{number}", item)
+        return cells
+    if value is None or isinstance(value, (str, float, int)):
+        return {} if value is None else {prefix: value}
+    return {prefix: str(value)}
+
+
+def _reading_order(name: str) -> tuple[int, list[tuple[int, int, str]]]:
+    if name.startswith("operation_"):
+        group = 0
+    elif name.startswith("weight_fraction"):
+        group = 2
+    elif name.startswith("extra."):
+        group = 3
+    else:
+        group = 1
+    parts = [
+        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name)
+    ]
+    return group, parts
