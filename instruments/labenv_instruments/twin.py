@@ -185,6 +185,7 @@ class InProcessTwin(Instrument):
             "instrument": self.identity,
             "sample_id": sample.sample_id,
             "measured_at": datetime.now(UTC) if self._stamps else None,
+            "provenance": {},
             "lab_time_s": None if self._request is None else self._request.finishes_s,
         }
 

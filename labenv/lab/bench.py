@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from labenv.lab.timing import NATURAL_COOLING_S, QUENCH_K_PER_S
+from labenv.lab.timing import COOLING_CURVE, QUENCH_K_PER_S, natural_cooling_s
 from labenv.physics import kinetics
-from labenv.physics.furnace_program import HeatProgram, heat_program, stack_programs
+from labenv.physics.furnace_program import HeatProgram
 from labenv_schemas.errors import SimulatorError
 from labenv_schemas.proposal import ROOM_TEMPERATURE_K, Measure
 
@@ -41,7 +41,7 @@ DISPENSE_SD_KG, DISPENSE_SD_SHARE = 0.2e-6, 5e-4
 READING_SD_KG, READING_STEP_KG = 0.02e-6, 0.01e-6
 THERMOCOUPLE_SD_K = 0.3
 OFFSET_REFERENCE_K = 1273.15
-DEFAULT_RADIUS_M = 0.5e-6
+LOG_RADIUS = float(np.log(0.5e-6))  # of phases that are not there; any will do
 REGRIND_TIME_S = 300.0  # a regrind of this length has done 63 % of what grinding can do
 MELTED_SHARE = 0.10  # of the cations in a liquid: the charge has run into the crucible
 
@@ -130,16 +130,31 @@ def firing_programs(heats: Sequence[Heat]) -> HeatProgram:
     Returns:
         The programmes, N rows; a row's physics does not depend on the padding.
     """
-    return stack_programs([
-        heat_program(
-            [(s.target_k, s.rate_k_per_s, s.hold_s) for s in heat.segments],
-            start_k=ROOM_TEMPERATURE_K,
-            end_k=ROOM_TEMPERATURE_K,
-            cooling_k_per_s=QUENCH_K_PER_S if heat.cooling == "quench" else None,
-            natural_cooling_s=NATURAL_COOLING_S,
-        )
-        for heat in heats
-    ])
+    chains = [_chain(heat) for heat in heats]
+    width = max(len(chain) for chain in chains)
+    points = np.array([chain + [chain[-1]] * (width - len(chain)) for chain in chains])
+    return HeatProgram(np.ascontiguousarray(points[:, :, 0]), np.ascontiguousarray(points[:, :, 1]))
+
+
+def _chain(heat: Heat) -> list[tuple[float, float]]:
+    """Return the breakpoints (time, temperature) of a firing."""
+    time_s, at_k = 0.0, ROOM_TEMPERATURE_K
+    chain = [(time_s, at_k)]
+    for segment in heat.segments:
+        time_s += abs(segment.target_k - at_k) / segment.rate_k_per_s
+        at_k = segment.target_k
+        chain.append((time_s, at_k))
+        if segment.hold_s > 0.0:
+            time_s += segment.hold_s
+            chain.append((time_s, at_k))
+    fall_k = at_k - ROOM_TEMPERATURE_K
+    if heat.cooling == "quench":
+        return [*chain, (time_s + fall_k / QUENCH_K_PER_S, ROOM_TEMPERATURE_K)]
+    total_s, gone = float(natural_cooling_s(fall_k)), 0.0
+    for share, part in COOLING_CURVE:
+        gone += part
+        chain.append((time_s + gone * total_s, ROOM_TEMPERATURE_K + share * fall_k))
+    return chain
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,17 +209,17 @@ class Bench:
         wanted = requested_kg > 0.0
         spread = np.hypot(DISPENSE_SD_KG, DISPENSE_SD_SHARE * requested_kg)
         mass = np.maximum(requested_kg + spread * deviates[:, 0], 0.0) * wanted  # (N, S)
-        reading = mass + READING_SD_KG * deviates[:, 1]
-        reading = np.maximum(np.round(reading / READING_STEP_KG) * READING_STEP_KG, 0.0) * wanted
+        reading = np.rint((mass + READING_SD_KG * deviates[:, 1]) / READING_STEP_KG)
+        reading = np.maximum(reading * READING_STEP_KG, 0.0) * wanted
         pure = mass * conditions.purity
-        share = self.shelf.phase_share  # (S, P)
-        phase_kg = pure @ share
-        weight = pure[:, :, None] * share[None]  # (N, S, P)
-        log_radius = np.sum(weight * np.log(conditions.particle_radius_m)[:, :, None], axis=1)
-        present = phase_kg > 0.0
-        radius = np.full(phase_kg.shape, DEFAULT_RADIUS_M)
-        radius[present] = np.exp(log_radius[present] / phase_kg[present])
-        powder = kinetics.new_powder(self.system, phase_kg / self.system.molar_mass_kg_mol, radius)
+        # No matrix products: their last bit may depend on the number of rows.
+        terms = np.stack([pure, pure * np.log(conditions.particle_radius_m)])  # (2, N, S)
+        phase_kg, log_radius = np.sum(terms[..., None] * self.shelf.phase_share, axis=2)  # (N, P)
+        mean = np.divide(
+            log_radius, phase_kg, out=np.full_like(phase_kg, LOG_RADIUS), where=phase_kg > 0.0
+        )
+        amounts = phase_kg / self.system.molar_mass_kg_mol
+        powder = kinetics.new_powder(self.system, amounts, np.exp(mean))
         return Dosing(BenchSamples(powder, np.sum(mass - pure, axis=1)), reading)
 
     def mix(self, samples: BenchSamples, method: str, duration_s: Floats) -> BenchSamples:
@@ -219,7 +234,7 @@ class Bench:
             The samples afterwards.
         """
         action = kinetics.mill if method == "ball_mill" else kinetics.mix
-        return replace(samples, powder=action(self.system, samples.powder, duration_s))
+        return BenchSamples(action(self.system, samples.powder, duration_s), samples.inert_kg)
 
     def press(self, samples: BenchSamples, pressure_pa: Floats) -> BenchSamples:
         """Press pellets.
@@ -231,7 +246,7 @@ class Bench:
         Returns:
             The samples afterwards.
         """
-        return replace(samples, powder=kinetics.press(samples.powder, pressure_pa))
+        return BenchSamples(kinetics.press(samples.powder, pressure_pa), samples.inert_kg)
 
     def regrind(self, samples: BenchSamples, duration_s: Floats) -> BenchSamples:
         """Grind fired cakes; a short grind does less.
@@ -246,9 +261,8 @@ class Bench:
         before = samples.powder.contact
         powder = kinetics.regrind(self.system, samples.powder)
         done = -np.expm1(-np.asarray(duration_s, dtype=np.float64) / REGRIND_TIME_S)
-        return replace(
-            samples, powder=replace(powder, contact=before + done * (powder.contact - before))
-        )
+        contact = before + done * (powder.contact - before)
+        return BenchSamples(replace(powder, contact=contact), samples.inert_kg)
 
     def fire(
         self,
@@ -268,24 +282,49 @@ class Bench:
         Returns:
             The samples, readings, and which are lost.
         """
-        programs = firing_programs(heats)
+        gases = [gas.name for gas in self.system.gases]
+        pressures = [heat.partial_pressures_pa() for heat in heats]
+        gas_pa = np.array([[pressure.get(gas, 0.0) for gas in gases] for pressure in pressures])
+        return self.fire_programs(samples, firing_programs(heats), gas_pa, conditions, generators)
+
+    def fire_programs(
+        self,
+        samples: BenchSamples,
+        programs: HeatProgram,
+        gas_pa: Floats,
+        conditions: EpisodeConditions,
+        generators: Generators,
+    ) -> Firing:
+        """Fire samples by furnace programmes as set; `fire` for callers that have arrays.
+
+        Args:
+            samples: N samples.
+            programs: N rows, as set on the controller.
+            gas_pa: Partial pressures, Pa, shape (N, G), in the order of the system's gases.
+            conditions: N rows.
+            generators: One a sample, for the thermocouple.
+
+        Returns:
+            The samples, readings, and which are lost.
+        """
         excess = (programs.temperature_k - ROOM_TEMPERATURE_K) / (
             OFFSET_REFERENCE_K - ROOM_TEMPERATURE_K
         )
         true_k = programs.temperature_k + conditions.furnace_offset_k[:, None] * excess
-        gases = [gas.name for gas in self.system.gases]
-        pressures = [heat.partial_pressures_pa() for heat in heats]
         result = kinetics.react(
             self.system,
             samples.powder,
             HeatProgram(programs.time_s, true_k),
-            np.array([[pressure.get(gas, 0.0) for gas in gases] for pressure in pressures]),
+            gas_pa,
             conditions.kinetic_factor,
         )
         noise = np.array([g.standard_normal() for g in generators])
-        reading = np.round(programs.peak_k + THERMOCOUPLE_SD_K * noise, 1)
+        peak_k = programs.temperature_k.max(axis=1)
+        reading = np.round(peak_k + THERMOCOUPLE_SD_K * noise, 1)
         return Firing(
-            replace(samples, powder=result.powder), reading, result.liquid_share > MELTED_SHARE
+            BenchSamples(result.powder, samples.inert_kg),
+            reading,
+            result.liquid_share > MELTED_SHARE,
         )
 
     def scan(
@@ -309,18 +348,40 @@ class Bench:
         Raises:
             SimulatorError: If the scans' angles differ.
         """
-        from labenv.physics.diffraction import SampleBatch, ScanBatch
-        from labenv.physics.noise import poisson_counts
-
         grid = scan_grid(scans[0])
         if any(scan_grid(scan) != grid for scan in scans[1:]):
             raise SimulatorError("scans of one batch must have the same angles")
+        seconds = np.array([scan.scan_time_s for scan in scans])
+        return self.scan_grid(samples, grid, seconds, conditions, generators)
+
+    def scan_grid(
+        self,
+        samples: BenchSamples,
+        grid: ScanGrid,
+        scan_s: Floats,
+        conditions: EpisodeConditions,
+        generators: Generators,
+    ) -> Floats:
+        """Take diffractograms on an angle grid; `scan` for callers that have arrays.
+
+        Args:
+            samples: N samples.
+            grid: The angles.
+            scan_s: Scan times, s, shape (N,).
+            conditions: N rows.
+            generators: One a sample: its mounting, then its counts.
+
+        Returns:
+            Counts, shape (N, points).
+        """
+        from labenv.physics.diffraction import SampleBatch, ScanBatch
+        from labenv.physics.noise import poisson_counts
+
         mounting = np.array([g.standard_normal() for g in generators])
-        seconds = np.array([scan.scan_time_s for scan in scans]) / grid.points
         mean = self.pattern_basis(grid).mean_counts(
             SampleBatch(self.mass_fractions(samples)[:, :-1], samples.powder.crystallite_m),
             ScanBatch(
-                seconds_per_step=seconds,
+                seconds_per_step=scan_s / grid.points,
                 displacement_m=conditions.displacement_sd_m * mounting,
                 zero_deg=conditions.zero_shift_deg,
                 brightness=conditions.brightness,
@@ -335,7 +396,8 @@ class Bench:
 
     def mass_kg(self, samples: BenchSamples) -> Floats:
         """Return the masses of samples, kg, shape (N,)."""
-        return samples.powder.amounts_mol @ self.system.molar_mass_kg_mol + samples.inert_kg
+        mass = samples.powder.amounts_mol * self.system.molar_mass_kg_mol
+        return np.asarray(np.sum(mass, axis=1) + samples.inert_kg)
 
     def mass_fractions(self, samples: BenchSamples) -> Floats:
         """Return true mass fractions of samples.

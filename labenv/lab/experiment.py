@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
+from labenv_instruments.trusted import trusted
 from labenv_schemas.outcome import OperationRecord, Outcome
 from labenv_schemas.sample import Sample, SampleEvent
 
@@ -103,7 +104,8 @@ class Experiment:
             The record.
         """
         result, started_s = self.result, self.started_s
-        record = OperationRecord.model_construct(
+        record = trusted(
+            OperationRecord,
             index=self.position,
             op=self.operations[self.position].op,
             station=station,
@@ -139,7 +141,8 @@ class Experiment:
         sample = None
         if self.records:
             history = tuple(
-                SampleEvent.model_construct(
+                trusted(
+                    SampleEvent,
                     operation=record.op,
                     station=record.station,
                     started_s=record.started_s,
@@ -147,13 +150,17 @@ class Experiment:
                 )
                 for record in self.records
             )
-            sample = Sample.model_construct(
-                sample_id=self.sample.sample_id, experiment_id=experiment_id, history=history
+            sample = trusted(
+                Sample,
+                sample_id=self.sample.sample_id,
+                experiment_id=experiment_id,
+                history=history,
             )
         warnings: tuple[str, ...] = ()
         if status == "ok" and not any(op.op == "measure" for op in self.operations):
             warnings = ("nothing was measured: end the plan with a 'measure'",)
-        return Outcome.model_construct(
+        return trusted(
+            Outcome,
             experiment_id=experiment_id,
             status=status,
             message=message,

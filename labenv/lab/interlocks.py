@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from labenv_instruments.drivers import load_driver
+from labenv_instruments.trusted import trusted
 from labenv_schemas.errors import ProposalError
 from labenv_schemas.proposal import Dose, Heat, Measure, Mix, PrecursorDose, Press, Regrind
 
@@ -107,10 +108,10 @@ def weighed(dose: Dose, bench: Bench) -> Dose:
         name = bench.shelf.get(precursor.substance).name
         masses[name] = masses.get(name, 0.0) + bench.shelf.mass_kg(precursor)
     precursors = tuple(
-        PrecursorDose.model_construct(substance=name, mass_kg=mass_kg, amount_mol=None)
+        trusted(PrecursorDose, substance=name, mass_kg=mass_kg, amount_mol=None)
         for name, mass_kg in masses.items()
     )
-    return Dose.model_construct(op="dose", precursors=precursors)
+    return trusted(Dose, op="dose", precursors=precursors)
 
 
 class _Charge:

@@ -47,6 +47,9 @@ SCAN_HANDLING_S = 300.0
 NATURAL_COOLING_S = 14_400.0
 NATURAL_COOLING_FROM_K = 1473.15
 QUENCH_K_PER_S = 50.0
+# It loses heat roughly in proportion to its excess over the room: straight pieces, each with the share of
+# the excess that it ends at and its part of the time.
+COOLING_CURVE = ((0.6, 0.10), (0.3, 0.18), (0.1, 0.32), (0.0, 0.40))
 
 # Prices in the lab's currency.
 DOSE_COST = 1.0

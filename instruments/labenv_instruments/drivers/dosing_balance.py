@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from labenv_instruments.trusted import trusted
 from labenv_instruments.twin import InProcessTwin, ensure
 from labenv_schemas.measurement import MassReading
 from labenv_schemas.proposal import Dose
@@ -71,7 +72,8 @@ class DosingBalance(InProcessTwin):
         """
         stamp = self.stamp(sample)
         return tuple(
-            MassReading.model_construct(
+            trusted(
+                MassReading,
                 mass_kg=mass_kg,
                 standard_uncertainty_kg=READING_UNCERTAINTY_KG,
                 substance=substance,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from labenv_instruments.trusted import trusted
 from labenv_instruments.twin import InProcessTwin, ensure
 from labenv_schemas.errors import InstrumentError
 from labenv_schemas.measurement import Diffractogram, Radiation
@@ -90,7 +91,8 @@ class PowderDiffractometer(InProcessTwin):
             raise InstrumentError(f"{self.kind}: the detector returned no finite counts")
         angles.flags.writeable = False
         counts.flags.writeable = False
-        scan = Diffractogram.model_construct(
+        scan = trusted(
+            Diffractogram,
             two_theta_deg=angles,
             counts=counts,
             counting_time_s=operation.scan_time_s / angles.size,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from labenv_instruments.trusted import trusted
 from labenv_instruments.twin import InProcessTwin, ensure
 from labenv_schemas.measurement import TemperatureReading
 from labenv_schemas.proposal import ATMOSPHERE_PA, ROOM_TEMPERATURE_K, GasMixture, Heat
@@ -63,7 +64,8 @@ class TubeFurnace(InProcessTwin):
         Returns:
             The thermocouple's highest reading.
         """
-        reading = TemperatureReading.model_construct(
+        reading = trusted(
+            TemperatureReading,
             temperature_k=sample.fire(operation),
             standard_uncertainty_k=READING_UNCERTAINTY_K,
             **self.stamp(sample),
