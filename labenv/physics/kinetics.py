@@ -2,28 +2,29 @@
 
 API (all batched over a leading axis of N samples, pure, arrays only)::
 
-    system   = load_system("Ba-Ti-C-O")                     # phases, gases, reactions, melting limits
-    amounts  = np.zeros((N, len(system.phases)))            # mol; columns as system.phase_names
+    system   = load_system("Ba-Ti-C-O")              # phases, gases, reactions, melting limits
+    amounts  = np.zeros((N, len(system.phases)))     # mol; columns as system.phase_names
     powder   = new_powder(system, amounts, particle_radius_m, contact)
-    powder   = mill(system, powder, duration_s)             # also mix, regrind(system, powder), press
+    powder   = mill(system, powder, duration_s)      # also mix, regrind(system, powder), press
     program  = heat_program([(target_k, rate_k_per_s, hold_s)], cooling_k_per_s=...)
-    programs = stack_programs([program] * N)                # each sample has its own row
-    factors  = draw_parameters(system, [generator] * N)     # or None for the nominal rates
+    programs = stack_programs([program] * N)         # each sample has its own row
+    factors  = draw_parameters(system, [rng] * N)    # or None for the nominal rates
     result   = react(system, powder, programs, gas_pa, factors)
-    result.powder.amounts_mol                               # (N, P); result.powder is the new state
-    result.gas_released_mol                                 # (N, G) during this firing
-    result.liquid_share                                     # (N,) above 0: something melted
-    system.mass_fractions(result.powder.amounts_mol)        # (N, P)
+    result.powder.amounts_mol                        # (N, P); result.powder is the new state
+    result.gas_released_mol                          # (N, G) during this firing
+    result.liquid_share                              # (N,) above 0: something melted
+    system.mass_fractions(result.powder.amounts_mol) # (N, P)
 
 `gas_pa` has one column a gas, in the order of ``system.gases``: CO2, O2. `AIR_PA` is air.
 
-The model. Phases in contact react at a rate ``k(T) f(state) (1 - exp(ΔG/RT))``: the last factor is
-the thermodynamic drive at the furnace's temperature and gas, and where it is negative the reaction
-runs backwards. ``f`` is Ginstling and Brounshtein's law for a product layer around a shrinking core,
-in series with the interface, so a layer slows its own growth with the square of the particle's
-size. Mixing enters as the share of the cations' segregation that diffusion can undo before the
-reach of the contacts is used up; what remains reacts several hundred times more slowly until the
-powder is reground. Crystallites grow with the cube root of time, and particles with them.
+The model. Phases in contact react at a rate ``k(T) f(state) (1 - exp(ΔG/RT))``: the last factor
+is the thermodynamic drive at the furnace's temperature and gas, and where it is negative the
+reaction runs backwards. ``f`` is Ginstling and Brounshtein's law for a product layer around a
+shrinking core, in series with the interface, so a layer slows its own growth, with the square of
+the particle's size. Mixing enters as a reach: the share of the cations' segregation that contacts
+can undo. Reactions use it up; then only long ways across the powder refill it, some hundred times
+more slowly, until the powder is reground. Crystallites grow with the cube root of time, and
+particles with them.
 
 What it leaves out: solid solution, Ba6Ti17O40 and the other TiO2-rich titanates beyond BaTi2O5 and
 BaTi4O9, evaporation, oxygen deficiency, heat of reaction, gradients of temperature and gas inside
@@ -69,16 +70,18 @@ AIR_PA = (42.5, 21227.0)
 
 @dataclass(frozen=True)
 class StepControl:
-    """How finely a firing is integrated.
+    """How a firing is integrated.
 
     Attributes:
         tolerance: Error of a step that is aimed at, as a share of the cations; it is that of the
             lower of two orders.
         temperature_k: Largest change of temperature in a step, K.
+        threads: Threads to share the samples among; the numbers do not depend on it.
     """
 
-    tolerance: float = 5e-3
-    temperature_k: float = 40.0
+    tolerance: float = 8e-3
+    temperature_k: float = 50.0
+    threads: int = 1
 
 
 DEFAULT_CONTROL = StepControl()
@@ -112,7 +115,8 @@ def draw_parameters(system: ReactionSystem, generators: Sequence[np.random.Gener
         Factors on the nominal rates, log-normal about 1, shape (N, R).
     """
     sigma = np.array([reaction.sigma_ln for reaction in system.reactions])
-    return np.exp(sigma * np.array([g.standard_normal(sigma.size) for g in generators]))
+    deviates = np.array([g.standard_normal(sigma.size) for g in generators])
+    return np.asarray(np.exp(sigma * deviates), dtype=np.float64)
 
 
 def react(
@@ -123,7 +127,6 @@ def react(
     parameters: ArrayLike | None = None,
     *,
     control: StepControl = DEFAULT_CONTROL,
-    threads: int = 1,
 ) -> ReactionResult:
     """Fire a batch of powders, each by its own programme.
 
@@ -133,8 +136,8 @@ def react(
         programs: The furnace programmes, N rows or one for all.
         gas_pa: Partial pressures of the system's gases, Pa, shape (N, G) or (G,).
         parameters: Factors on the nominal rates, shape (N, R) or (R,); `None` for 1.
-        control: Step limits; halving both changes mass fractions by less than 0.01.
-        threads: Threads to share the rows among; the numbers do not depend on it.
+        control: Step limits and threads. With the default, mass fractions differ from the limit of small steps
+            by 0.003 in the median, and by less than 0.03 for 98 in 100 random recipes.
 
     Returns:
         The powders after firing, with what they gave off.
@@ -156,13 +159,11 @@ def react(
         time_s=_rows(programs.time_s, count, "heat programmes"),
         temperature_k=temperature,
         x=_pack(system, powder),
-        powder=np.column_stack(
-            [
-                powder.contact * powder.packing,
-                powder.segregation,
-                np.sum(powder.amounts_mol * system.tables.cation[:, 0], axis=1),
-            ]
-        ),
+        powder=np.column_stack([
+            powder.contact * powder.packing,
+            powder.segregation,
+            np.sum(powder.amounts_mol * system.tables.cation[:, 0], axis=1),
+        ]),
         factor=_factors(system, count, gas_pa, parameters),
         liquid=np.zeros(count),
         steps=np.zeros(count, dtype=np.int64),
@@ -176,7 +177,7 @@ def react(
     def run(first: int, last: int) -> None:
         fire_rows(first, last, batch, model, system.tables)
 
-    _share_out(run, count, threads)
+    _share_out(run, count, control.threads)
     if bool(np.any(batch.steps < 0)):
         worst = int(np.argmin(batch.steps))
         raise SimulatorError(f"sample {worst}: not finished after {-batch.steps[worst]} steps")
@@ -240,7 +241,7 @@ def _check_temperature(system: ReactionSystem, temperature: Floats) -> None:
 def _factors(
     system: ReactionSystem, count: int, gas_pa: ArrayLike, parameters: ArrayLike | None
 ) -> Floats:
-    """Return the reaction quotient and the factor on the rate, shape (N, R, 2)."""
+    # The reaction quotient and the factor on the rate, shape (N, R, 2).
     pressure = _positive(_rows(np.atleast_2d(gas_pa), count, "gas pressures"), "gas pressures")
     if pressure.shape[1] != len(system.gases):
         raise ProposalError(f"gas pressures need {len(system.gases)} columns, got {pressure.shape}")

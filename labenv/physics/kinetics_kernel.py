@@ -8,6 +8,9 @@ makes a step implicit in the scarce phases, stiff as they are, and explicit in t
 amounts at or above zero. Elements are conserved to rounding, because a step is a sum of balanced
 reactions. The difference between its two stages is the error that sets the next step's length; a
 step that misses the tolerance, or leaves an amount below zero, is taken again, shorter.
+
+The file is longer than most because numba's cache on disk watches only the file a function stands
+in: a kernel split over two files would go stale unseen.
 """
 
 from __future__ import annotations
@@ -34,13 +37,14 @@ _STEP_K = GRID_STEP_K
 _REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
 _MAX_STEPS = 50_000
 _FIRST_STEP_S = 60.0
+_COOLING = 3.0  # steps may be longer on cooling, which stops reactions as heating starts them
 _HALF_WAY = 0.16  # layer over first radius of a particle half consumed: u - u^2 at u^3 = 1/2
-_TRACE = 1.0e-13  # share of the cations below which a reaction does not run
+_TRACE = 1.0e-13  # share of the cations below which a phase does not react
 _TINY = 1.0e-20  # share of the cations added to a divisor that may be zero
 _NEARLY_USED = 0.1  # share of the reach below which its exhaustion is felt
 
-# Rows of a sample's array `x`, shape (8, P + G + 1): a column a phase, a gas, and one for the reach,
-# which is the segregation that contacts can still undo and which reactions use up like a phase.
+# Rows of a sample's array `x`, shape (8, P + G + 1): a column a phase, a gas, and one for the
+# reach, the segregation that contacts can still undo, which reactions use up like a phase.
 NOW, STAGE, NEXT, REFERENCE, RADIUS, CUBE, ROOT, UNMIXED = range(8)
 ROWS = 8
 
@@ -77,14 +81,18 @@ class Batch(NamedTuple):
     steps: Ints
 
 
-class Work(NamedTuple):
-    """Room for one step."""
+class Sample(NamedTuple):
+    """One row of a batch, and room for a step."""
 
+    x: Floats
+    powder: Floats
+    factor: Floats
     # mol/s, below zero backwards, last the gain of reach: in use, first stage, shape (2, R + 1)
     flow: Floats
     pick: Ints  # (R, 3) reaction, side, reactant that would soonest be used up (P for the reach)
     mixed: Floats  # (R, 2) segregation that a mole of each side undoes; 0 without need of contact
     demand: Floats  # (P + 1,) 1/s
+    slot: Ints  # (P + 1,) equation of each reactant that is scarce, -1 for the others
     matrix: Floats  # (P + 1, P + 2)
 
 
@@ -93,7 +101,7 @@ def _cube_root(value: float, guess: float) -> float:
     """Return the cube root, by one step of Halley's from a near guess."""
     cube = guess * guess * guess
     if abs(cube - value) > 0.05 * value:  # a near guess leaves an error below 4e-6
-        return np.cbrt(value)
+        return float(np.cbrt(value))
     return guess * (cube + 2.0 * value) / (2.0 * cube + value)
 
 
@@ -130,56 +138,38 @@ def _present(row: int, x: Floats, cation: Floats, cations: float) -> int:
 
 
 @compiled
-def _speed(
-    row: int, x: Floats, member: Ints, law: int, r: int, side: int, scarce_mol: float,
-    interface_m: float,
-) -> float:  # fmt: skip
-    """Return the factor on the rate by amounts, sizes and layers."""
+def _speed(row: int, r: int, side: int, sample: Sample, model: Model, tab: ReactionTables) -> float:
+    """Return the factor on the rate of a reaction by amounts, sizes and layers."""
+    x, member = sample.x, tab.member
     core = member[r, side, 0]
     square, partners = x[RADIUS, core] * x[RADIUS, core], 1.0
     for place in range(1, 3):
         p = member[r, side, place]
         if p >= 0:
             square += x[RADIUS, p] * x[RADIUS, p]
-            partners *= x[row, p] / (x[row, p] + scarce_mol)
-    if x[row, core] < x[REFERENCE, core]:
-        x[ROOT, core] = _cube_root(x[row, core] / x[REFERENCE, core], x[ROOT, core])
-    return partners * _geometry(
-        law, x[row, core], x[REFERENCE, core], x[ROOT, core], math.sqrt(square), interface_m
-    )
-
-
-@compiled
-def _fill_mixed(x: Floats, mixed: Floats, member: Ints, coefficient: Floats, kind: Ints) -> None:
-    """Set the segregation that a mole of each reaction that needs contact undoes, 0 if none."""
-    for r in range(kind.shape[0]):
-        undone = 0.0
-        for place in range(3):
-            p, q = member[r, 0, place], member[r, 1, place]
-            if p >= 0:
-                undone += x[UNMIXED, p] * coefficient[r, 0, place]
-            if q >= 0:
-                undone -= x[UNMIXED, q] * coefficient[r, 1, place]
-        mixed[r, 0] = max(0.0, undone) * kind[r, 1]
-        mixed[r, 1] = max(0.0, -undone) * kind[r, 1]
+            partners *= x[row, p] / (x[row, p] + model.scarce_fraction * sample.powder[2])
+    amount, first = x[row, core], x[REFERENCE, core]
+    if amount < first:
+        x[ROOT, core] = _cube_root(amount / first, x[ROOT, core])
+    length = math.sqrt(square)
+    shape = _geometry(tab.kind[r, 0], amount, first, x[ROOT, core], length, model.interface_m)
+    return float(partners * shape / tab.coefficient[r, side, 0])
 
 
 @compiled
 def _flows(
-    row: int, temperature_k: float, x: Floats, powder: Floats, factor: Floats, work: Work,
-    model: Model, tab: ReactionTables,
-) -> None:  # fmt: skip
+    row: int, temperature_k: float, sample: Sample, model: Model, tab: ReactionTables
+) -> None:
     """Set ``flow[0]`` from the amounts in `row`."""
-    curve, member, coefficient, kind = tab.curve, tab.member, tab.coefficient, tab.kind
-    flow, mixed = work.flow, work.mixed
+    curve, kind, powder, factor = tab.curve, tab.kind, sample.powder, sample.factor
+    flow, mixed = sample.flow, sample.mixed
     position = (temperature_k - tab.grid_min_k) / _STEP_K
     k = min(max(int(position), 0), curve.shape[0] - 2)
     w = position - k
-    cations, reach = powder[2], x[row, x.shape[1] - 1]
-    within = powder[0]
+    reach, within = sample.x[row, sample.x.shape[1] - 1], powder[0]
     if powder[1] > 0.0:
         within *= reach / (reach + _NEARLY_USED * powder[1])
-    present = _present(row, x, tab.cation, cations)
+    present = _present(row, sample.x, tab.cation, powder[2])
     gain, count = 0.0, kind.shape[0]
     for r in range(count):
         flow[0, r] = 0.0
@@ -189,10 +179,7 @@ def _flows(
             continue
         v = factor[r, 1] * ((1.0 - w) * curve[k, 0, r] + w * curve[k + 1, 0, r])
         v *= 1.0 - quotient if side == 0 else min(quotient - 1.0, _REVERSE_CAP)
-        v *= _speed(
-            row, x, member, kind[r, 0], r, side, model.scarce_fraction * cations, model.interface_m
-        )
-        v /= coefficient[r, side, 0]
+        v *= _speed(row, r, side, sample, model, tab)
         if kind[r, 1] == 1:
             gain += model.unmixed_rate * powder[0] * v * mixed[r, side]
             v *= within
@@ -201,12 +188,16 @@ def _flows(
 
 
 @compiled
-def _find_scarce(row: int, x: Floats, work: Work, member: Ints, coefficient: Floats) -> int:
-    """List the reactions of ``flow[0]``, each with the reactant that it would soonest use up.
+def _list_flows(row: int, sample: Sample, tab: ReactionTables) -> int:
+    """List the reactions of ``flow[0]`` with their sides, and what they demand of each reactant.
 
-    Returns how many there are.
+    The demand is the share of a reactant's amount in `row` that would go in a second.
+
+    Returns:
+        The number of reactions.
     """
-    flow, pick, demand, mixed = work.flow, work.pick, work.demand, work.mixed
+    x, flow, pick, demand, mixed = sample.x, sample.flow, sample.pick, sample.demand, sample.mixed
+    member, coefficient = tab.member, tab.coefficient
     last, count = demand.shape[0] - 1, 0
     for p in range(last + 1):
         demand[p] = 0.0
@@ -224,28 +215,79 @@ def _find_scarce(row: int, x: Floats, work: Work, member: Ints, coefficient: Flo
         demand[last] += v * mixed[r, side]
     for p in range(last):
         if demand[p] > 0.0:
-            demand[p] /= x[row, p] + 1e-300
-    demand[last] /= x[row, x.shape[1] - 1] + 1e-300
+            demand[p] /= x[row, p] + _TINY * sample.powder[2]
+    demand[last] /= x[row, x.shape[1] - 1] + _TINY
+    return count
+
+
+@compiled
+def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> int:
+    """Find each listed reaction's most demanded reactant, and number these.
+
+    Returns:
+        How many there are.
+    """
+    pick, demand, mixed, slot = sample.pick, sample.demand, sample.mixed, sample.slot
+    last, size = demand.shape[0] - 1, 0
+    for p in range(last + 1):
+        slot[p] = -1
     for j in range(count):
         r, side = pick[j, 0], pick[j, 1]
-        best = member[r, side, 0]
+        best = tab.member[r, side, 0]
         for place in range(1, 3):
-            p = member[r, side, place]
+            p = tab.member[r, side, place]
             if p >= 0 and demand[p] > demand[best]:
                 best = p
         if mixed[r, side] > 0.0 and demand[last] > demand[best]:
             best = last
         pick[j, 2] = best
-    return count
+        if slot[best] < 0:
+            slot[best] = size
+            size += 1
+    return size
 
 
 @compiled
-def _solve(matrix: Floats) -> None:
-    """Solve the linear system in place by elimination; the solution is the last column.
+def _assemble(
+    h: float, row: int, count: int, size: int, sample: Sample, tab: ReactionTables
+) -> None:
+    """Set up the equations for what will be left of the scarce reactants.
+
+    On return ``flow[0]`` holds, for each listed reaction, its extent over what will be left.
+    """
+    x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
+    member, coefficient = tab.member, tab.coefficient
+    last, reach = slot.shape[0] - 1, x.shape[1] - 1
+    for p in range(last + 1):
+        i = slot[p]
+        if i >= 0:
+            for c in range(size):
+                matrix[i, c] = 0.0
+            matrix[i, i] = 1.0
+            gain = h * flow[0, flow.shape[1] - 1] if p == last else 0.0
+            matrix[i, size] = gain + x[NOW, p if p < last else reach]
+    for j in range(count):
+        r, side, scarce = pick[j, 0], pick[j, 1], pick[j, 2]
+        divisor = x[row, scarce if scarce < last else reach] + _TINY * sample.powder[2]
+        pull = h * abs(flow[0, r]) / divisor
+        flow[0, r] = pull
+        column = slot[scarce]
+        for place in range(3):
+            p, q = member[r, side, place], member[r, 1 - side, place]
+            if p >= 0 and slot[p] >= 0:
+                matrix[slot[p], column] += pull * coefficient[r, side, place]
+            if q >= 0 and slot[q] >= 0:
+                matrix[slot[q], column] -= pull * coefficient[r, 1 - side, place]
+        if slot[last] >= 0:
+            matrix[slot[last], column] += pull * sample.mixed[r, side]
+
+
+@compiled
+def _solve(matrix: Floats, size: int) -> None:
+    """Solve ``size`` equations in place by elimination; the solution is the column after them.
 
     The diagonal is at least one and losses sit on it, so that rows need no exchange.
     """
-    size = matrix.shape[0]
     for i in range(size):
         for j in range(i + 1, size):
             if matrix[j, i] != 0.0:
@@ -259,39 +301,22 @@ def _solve(matrix: Floats) -> None:
 
 
 @compiled
-def _advance(
-    h: float, row: int, target: int, x: Floats, tiny: float, work: Work, member: Ints,
-    coefficient: Floats,
-) -> None:  # fmt: skip
+def _advance(h: float, row: int, target: int, sample: Sample, tab: ReactionTables) -> None:
     """Set row `target` to the amounts after h seconds of ``flow[0]``, scaled by those in `row`."""
-    flow, pick, matrix = work.flow, work.pick, work.matrix
-    count = _find_scarce(row, x, work, member, coefficient)
-    last, reach = matrix.shape[0] - 1, x.shape[1] - 1
-    for p in range(last + 1):
-        for c in range(last + 1):
-            matrix[p, c] = 0.0
-        matrix[p, p] = 1.0
-        matrix[p, last + 1] = x[NOW, p]
-    matrix[last, last + 1] = x[NOW, reach] + h * flow[0, flow.shape[1] - 1]
-    for j in range(count):
-        r, side, c = pick[j, 0], pick[j, 1], pick[j, 2]
-        pull = h * abs(flow[0, r]) / (x[row, c if c < last else reach] + tiny)
-        flow[0, r] = pull
-        for place in range(3):
-            p, q = member[r, side, place], member[r, 1 - side, place]
-            if p >= 0:
-                matrix[p, c] += pull * coefficient[r, side, place]
-            if q >= 0:
-                matrix[q, c] -= pull * coefficient[r, 1 - side, place]
-        matrix[last, c] += pull * work.mixed[r, side]
-    _solve(matrix)
+    x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
+    member, coefficient = tab.member, tab.coefficient
+    reach = x.shape[1] - 1
+    count = _list_flows(row, sample, tab)
+    size = _find_scarce(count, sample, tab)
+    _assemble(h, row, count, size, sample, tab)
+    _solve(matrix, size)
     for p in range(x.shape[1]):
         x[target, p] = x[NOW, p]
-    x[target, reach] = matrix[last, last + 1]
+    x[target, reach] += h * flow[0, flow.shape[1] - 1]
     for j in range(count):
         r, side = pick[j, 0], pick[j, 1]
-        extent = flow[0, r] * matrix[pick[j, 2], last + 1]
-        flow[0, r] = 0.0
+        extent = flow[0, r] * matrix[slot[pick[j, 2]], size]
+        x[target, reach] -= extent * sample.mixed[r, side]
         for place in range(5):
             p, q = member[r, side, place], member[r, 1 - side, place]
             if p >= 0:
@@ -302,7 +327,11 @@ def _advance(
 
 @compiled
 def _lift(row: int, x: Floats, cation: Floats, cations: float) -> bool:
-    """Lift to zero what rounding left below it; return whether anything was lower than that."""
+    """Lift to zero what rounding left below it.
+
+    Returns:
+        Whether nothing was lower than that.
+    """
     sound = True
     for p in range(cation.shape[0]):
         if not x[row, p] >= 0.0:
@@ -314,29 +343,30 @@ def _lift(row: int, x: Floats, cation: Floats, cations: float) -> bool:
 
 @compiled
 def _step(
-    h: float, now_k: float, end_k: float, x: Floats, powder: Floats, factor: Floats, work: Work,
-    model: Model, tab: ReactionTables,
-) -> float:  # fmt: skip
-    """Set row NEXT from row NOW; return the error as a share of the cations.
+    h: float, now_k: float, end_k: float, sample: Sample, model: Model, tab: ReactionTables
+) -> float:
+    """Set row NEXT from row NOW.
 
-    The error is the largest difference between the stages; infinite if an amount fell below zero.
+    Returns:
+        The largest difference between the stages as a share of the cations; infinite if an amount
+        fell below zero.
     """
-    flow, cation = work.flow, tab.cation
+    x, flow, cation, cations = sample.x, sample.flow, tab.cation, sample.powder[2]
     for stage in range(2):
         row = NOW if stage == 0 else STAGE
-        _flows(row, now_k if stage == 0 else end_k, x, powder, factor, work, model, tab)
+        _flows(row, now_k if stage == 0 else end_k, sample, model, tab)
         for r in range(flow.shape[1]):
             if stage == 0:
                 flow[1, r] = flow[0, r]
             else:
                 flow[0, r] = 0.5 * (flow[0, r] + flow[1, r])
-        _advance(h, row, row + 1, x, _TINY * powder[2], work, tab.member, tab.coefficient)
-        if not _lift(row + 1, x, cation, powder[2]):
+        _advance(h, row, row + 1, sample, tab)
+        if not _lift(row + 1, x, cation, cations):
             return math.inf
     error = 0.0
     for p in range(cation.shape[0]):
         error = max(error, abs(x[NEXT, p] - x[STAGE, p]) * cation[p, 0])
-    return error / powder[2]
+    return float(error / cations)
 
 
 @compiled
@@ -373,21 +403,24 @@ def _liquid(temperature_k: float, x: Floats, cations: float, tab: ReactionTables
 
 @compiled
 def _line(
-    begin_k: float, slope: float, span: float, wanted: float, x: Floats, powder: Floats,
-    factor: Floats, work: Work, model: Model, tab: ReactionTables,
+    piece: tuple[float, float, float], wanted: float, sample: Sample, model: Model,
+    tab: ReactionTables,
 ) -> tuple[float, float, int]:  # fmt: skip
-    """Integrate one straight piece of a programme.
+    """Integrate one straight piece of a programme: first temperature, slope and length of time.
 
-    Returns the peak liquid share, the step that would come next, and the number of steps.
+    Returns:
+        The peak liquid share, the step that would come next, and the number of steps.
     """
-    cations, tolerance = powder[2], model.tolerance
-    # Cooling stops reactions, heating starts them.
-    longest = span if slope == 0.0 else model.step_k * (1.0 if slope > 0.0 else 2.0) / abs(slope)
+    begin_k, slope, span = piece
+    x, tolerance = sample.x, model.tolerance
+    longest = span
+    if slope != 0.0:
+        longest = model.step_k * (1.0 if slope > 0.0 else _COOLING) / abs(slope)
     done, liquid, steps = 0.0, 0.0, 0
     while done < span and steps < _MAX_STEPS:
         h = min(wanted, longest, span - done)
         now_k = begin_k + slope * done
-        error = _step(h, now_k, now_k + slope * h, x, powder, factor, work, model, tab)
+        error = _step(h, now_k, now_k + slope * h, sample, model, tab)
         scale = min(4.0, max(0.2, 0.9 * math.sqrt(tolerance / (error + 1e-12))))
         wanted = h * scale if scale < 1.0 else max(wanted, h * scale)
         steps += 1
@@ -396,38 +429,66 @@ def _line(
             for c in range(x.shape[1]):
                 x[NOW, c] = x[NEXT, c]
             _grow(h, now_k + 0.5 * slope * h, x, model, tab)
-            liquid = max(liquid, _liquid(now_k + max(slope, 0.0) * h, x, cations, tab))
+            hottest = now_k + max(slope, 0.0) * h
+            liquid = max(liquid, _liquid(hottest, x, sample.powder[2], tab))
     return liquid, wanted, steps if done >= span else _MAX_STEPS + 1
+
+
+@compiled
+def _fill_mixed(sample: Sample, tab: ReactionTables) -> None:
+    """Set the segregation that a mole of each reaction that needs contact undoes, 0 if none."""
+    for r in range(tab.kind.shape[0]):
+        undone = 0.0
+        for place in range(3):
+            p, q = tab.member[r, 0, place], tab.member[r, 1, place]
+            if p >= 0:
+                undone += sample.x[UNMIXED, p] * tab.coefficient[r, 0, place]
+            if q >= 0:
+                undone -= sample.x[UNMIXED, q] * tab.coefficient[r, 1, place]
+        sample.mixed[r, 0] = max(0.0, undone) * tab.kind[r, 1]
+        sample.mixed[r, 1] = max(0.0, -undone) * tab.kind[r, 1]
+
+
+@compiled
+def _fire(
+    time_s: Floats, heat_k: Floats, sample: Sample, model: Model, tab: ReactionTables
+) -> tuple[float, int]:
+    """Integrate one sample.
+
+    Returns:
+        The peak liquid share, and the number of steps, below 0 if not finished.
+    """
+    _fill_mixed(sample, tab)
+    wanted, peak, total = _FIRST_STEP_S, 0.0, 0
+    for s in range(time_s.shape[0] - 1):
+        span = time_s[s + 1] - time_s[s]
+        begin_k, end_k = heat_k[s], heat_k[s + 1]
+        if span <= 0.0 or max(begin_k, end_k) < model.active_above_k:
+            continue
+        slope = (end_k - begin_k) / span
+        cold = model.active_above_k - min(begin_k, end_k)
+        if cold > 0.0:  # leave out the part below the temperature where anything moves
+            span -= cold / abs(slope)
+            begin_k = max(begin_k, model.active_above_k)
+        liquid, wanted, steps = _line((begin_k, slope, span), wanted, sample, model, tab)
+        peak = max(peak, liquid)
+        total += steps
+        if steps > _MAX_STEPS:
+            return peak, -total
+    return peak, total
 
 
 @compiled
 def fire_rows(first: int, last: int, batch: Batch, model: Model, tab: ReactionTables) -> None:
     """Integrate the rows from `first` up to `last` in place; steps below 0 mean not finished."""
     phases, reactions = tab.cation.shape[0], tab.kind.shape[0]
-    work = Work(
-        np.zeros((2, reactions + 1)), np.zeros((reactions, 3), dtype=np.int64), np.zeros((reactions, 2)),
-        np.zeros(phases + 1), np.zeros((phases + 1, phases + 2)),
-    )  # fmt: skip
+    flow, mixed = np.zeros((2, reactions + 1)), np.zeros((reactions, 2))
+    pick, slot = np.zeros((reactions, 3), dtype=np.int64), np.zeros(phases + 1, dtype=np.int64)
+    demand, matrix = np.zeros(phases + 1), np.zeros((phases + 1, phases + 2))
     for i in range(first, last):
-        time, heat = batch.time_s[i], batch.temperature_k[i]
-        x, powder, factor = batch.x[i], batch.powder[i], batch.factor[i]
-        _fill_mixed(x, work.mixed, tab.member, tab.coefficient, tab.kind)
-        wanted = _FIRST_STEP_S
-        for s in range(time.shape[0] - 1):
-            span = time[s + 1] - time[s]
-            begin_k, end_k = heat[s], heat[s + 1]
-            if span <= 0.0 or max(begin_k, end_k) < model.active_above_k:
-                continue
-            slope = (end_k - begin_k) / span
-            cold = model.active_above_k - min(begin_k, end_k)
-            if cold > 0.0:  # leave out the part below the temperature where anything moves
-                span -= cold / abs(slope)
-                begin_k = max(begin_k, model.active_above_k)
-            liquid, wanted, steps = _line(
-                begin_k, slope, span, wanted, x, powder, factor, work, model, tab
-            )
-            batch.liquid[i] = max(batch.liquid[i], liquid)
-            batch.steps[i] += steps
-            if steps > _MAX_STEPS:
-                batch.steps[i] = -batch.steps[i]
-                break
+        sample = Sample(
+            batch.x[i], batch.powder[i], batch.factor[i], flow, pick, mixed, demand, slot, matrix
+        )
+        batch.liquid[i], batch.steps[i] = _fire(
+            batch.time_s[i], batch.temperature_k[i], sample, model, tab
+        )

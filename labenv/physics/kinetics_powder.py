@@ -69,7 +69,7 @@ class PowderState:
     liquid_share: Floats
 
     def __len__(self) -> int:
-        return self.amounts_mol.shape[0]
+        return int(self.amounts_mol.shape[0])
 
     def rows(self, index: slice | NDArray[np.int64] | NDArray[np.bool_]) -> PowderState:
         """Return the samples that `index` selects, as a state of their own."""
@@ -163,7 +163,9 @@ def segregation_weights(system: ReactionSystem, amounts_mol: Floats) -> Floats:
     distance = np.sum(np.abs(share[None] - overall[:, None]), axis=2)
     widest = total * np.sum(2.0 * overall * (1.0 - overall), axis=1)
     weights = count * distance
-    return np.divide(weights, widest[:, None], out=np.zeros_like(weights), where=widest[:, None] > 0.0)
+    out = np.zeros_like(weights)
+    normed: Floats = np.divide(weights, widest[:, None], out=out, where=widest[:, None] > 0.0)
+    return normed
 
 
 def _renew(system: ReactionSystem, state: PowderState) -> PowderState:

@@ -24,7 +24,7 @@ from labenv.physics.thermochemistry import (
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -189,7 +189,8 @@ class ReactionSystem:
         """
         mass = np.asarray(amounts_mol, dtype=np.float64) * self.molar_mass_kg_mol
         total = np.sum(mass, axis=-1, keepdims=True)
-        return np.divide(mass, total, out=np.zeros_like(mass), where=total > 0.0)
+        fractions: Floats = np.divide(mass, total, out=np.zeros_like(mass), where=total > 0.0)
+        return fractions
 
     def reaction_gibbs_j_mol(self, temperature_k: ArrayLike) -> Floats:
         """Return the standard Gibbs energy of every reaction.
@@ -202,7 +203,8 @@ class ReactionSystem:
         """
         solid = np.array([phase.gibbs_j_mol(temperature_k) for phase in self.phases])
         gas = np.array([species.gibbs_j_mol(temperature_k) for species in self.gases])
-        return self.stoichiometry @ solid + self.gas_stoichiometry @ gas
+        energy: Floats = self.stoichiometry @ solid + self.gas_stoichiometry @ gas
+        return energy
 
 
 def system_names() -> tuple[str, ...]:
@@ -402,7 +404,7 @@ def _reaction(row: Mapping[str, Any], sources: Mapping[str, str]) -> Reaction:
     )
 
 
-def _arrhenius(rows: list[Mapping[str, Any]], grid: Floats, reference_k: float) -> Floats:
+def _arrhenius(rows: Sequence[Mapping[str, Any]], grid: Floats, reference_k: float) -> Floats:
     activation = np.array([float(row["activation_j_mol"]) for row in rows])
     rate = np.array([float(row["rate"]) for row in rows])
     exponent = np.outer(1.0 / reference_k - 1.0 / grid, activation / GAS_CONSTANT_J_MOL_K)

@@ -5,8 +5,8 @@ enthalpy increment, minus temperature times absolute entropy. Differences betwee
 balance in elements are reaction energies; no other difference means anything.
 
 A substance is a row of a data file (`labenv/physics/data/*.toml`), where every number carries its
-source. `stable_assemblage` gives the equilibrium that kinetics tends to; it is a reference for tests
-and for planning, and is not called while a sample is fired.
+source. `stable_assemblage` gives the equilibrium that kinetics tends to; it is a reference for
+tests and for planning, and is not called while a sample is fired.
 """
 
 from __future__ import annotations
@@ -52,19 +52,19 @@ class HeatCapacity:
         """Return the enthalpy gained between the lower bound and each temperature, J/mol."""
         a, b, c, d, e = self.coefficients
 
-        def integral(t: Floats | float) -> Any:
+        def integral(t: Floats) -> Floats:
             return 1000.0 * (a * t + b * t**2 / 2 + c * t**3 / 3 + d * t**4 / 4 - e / t)
 
-        return np.asarray(integral(temperature_k / 1000.0) - integral(self.t_min_k / 1000.0))
+        return integral(temperature_k / 1000.0) - integral(np.array(self.t_min_k / 1000.0))
 
     def entropy_j_mol_k(self, temperature_k: Floats) -> Floats:
         """Return the entropy gained between the lower bound and each temperature, J/(mol K)."""
         a, b, c, d, e = self.coefficients
 
-        def integral(t: Floats | float) -> Any:
+        def integral(t: Floats) -> Floats:
             return a * np.log(t) + b * t + c * t**2 / 2 + d * t**3 / 3 - e / (2 * t**2)
 
-        return np.asarray(integral(temperature_k / 1000.0) - integral(self.t_min_k / 1000.0))
+        return integral(temperature_k / 1000.0) - integral(np.array(self.t_min_k / 1000.0))
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def stable_assemblage(
     )
     # Shift by a combination of the elements, which leaves the minimum where it is and keeps the
     # numbers near those of reaction energies.
-    shift = np.linalg.lstsq(balance.T, energy, rcond=None)[0]
+    shift: Floats = np.linalg.lstsq(balance.T, energy, rcond=None)[0]
     scale = float(np.sum(start)) or 1.0
     result = linprog(
         (energy - balance.T @ shift) / 1000.0,
@@ -241,6 +241,6 @@ def stable_assemblage(
         bounds=[(0.0, None)] * len(phases) + [(None, None)] * len(gases),
         method="highs",
     )
-    if not result.success:
+    if result.x is None or not result.success:
         raise SimulatorError(f"no equilibrium at {temperature_k} K: {result.message}")
     return np.asarray(result.x[: len(phases)], dtype=np.float64) * scale
