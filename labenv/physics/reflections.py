@@ -57,6 +57,7 @@ class ReflectionList:
         f_squared: Sum of |F|² over the line's planes, electrons² per cell, shape (n,).
         cell_terms: Coefficients c with 1/d² = c @ `cell_values`, shape (n, k).
         cell_values: Independent reciprocal-metric values, 1/Å², shape (k,).
+        term_matrix: The terms as rows over (h², k², l², hk, kl, hl), shape (k, 6).
         member_hkl: Every single plane (one of each Friedel pair), shape (m, 3).
         member_line: Line that each plane belongs to, shape (m,).
         member_share: Part of its line's |F|² that each plane holds, shape (m,).
@@ -72,6 +73,7 @@ class ReflectionList:
     f_squared: NDArray[np.float64]
     cell_terms: NDArray[np.float64]
     cell_values: NDArray[np.float64]
+    term_matrix: NDArray[np.float64]
     member_hkl: NDArray[np.int32]
     member_line: NDArray[np.int32]
     member_share: NDArray[np.float64]
@@ -150,8 +152,7 @@ def compute_reflections(
             f"the largest spacing of this cell is too small; widen the angular range"
         )
     f_squared = 2.0 * np.abs(_structure_factor(structure, hkl, reciprocal, wavelength_a)) ** 2
-    terms, values = _cell_terms(hkl, structure)
-    return _collect(structure, hkl, f_squared, (terms, values), (reciprocal, wavelength_a))
+    return _collect(structure, hkl, f_squared, reciprocal, wavelength_a)
 
 
 def _half_sphere(reciprocal: NDArray[np.float64], d_min_a: float) -> NDArray[np.int32]:
@@ -163,8 +164,13 @@ def _half_sphere(reciprocal: NDArray[np.float64], d_min_a: float) -> NDArray[np.
     h, k, l = grid.T
     half = (l > 0) | ((l == 0) & ((k > 0) | ((k == 0) & (h > 0))))
     grid = grid[half]
-    inside = np.einsum("ij,ij->i", grid @ reciprocal, grid @ reciprocal) <= 1.0 / d_min_a**2
+    inside = _inverse_d2(grid, reciprocal) <= 1.0 / d_min_a**2
     return np.asarray(grid[inside], dtype=np.int32)
+
+
+def _inverse_d2(hkl: NDArray[np.int32], reciprocal: NDArray[np.float64]) -> NDArray[np.float64]:
+    vectors = hkl @ reciprocal
+    return np.einsum("ij,ij->i", vectors, vectors)
 
 
 def _structure_factor(
@@ -190,46 +196,41 @@ def _structure_factor(
     return total
 
 
-def _cell_terms(
-    hkl: NDArray[np.int32], structure: Structure
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return integer cell terms (m, k) and the values (k,) they multiply, by the lattice's shape."""
+def _term_matrix(structure: Structure) -> NDArray[np.float64]:
+    """Return the independent terms of 1/d² as rows over (h², k², l², hk, kl, hl), shape (k, 6)."""
     a, b, c = structure.lattice.abc
     angles = np.asarray(structure.lattice.angles)
     right = np.abs(angles - 90.0) < 1e-3
     same_ab, same_bc = abs(a - b) < 1e-4 * a, abs(b - c) < 1e-4 * b
-    h, k, l = hkl.astype(np.int64).T
+    squares = np.eye(6)[:3]
     if right.all():
         if same_ab and same_bc:
-            terms = [h * h + k * k + l * l]
-        elif same_ab:
-            terms = [h * h + k * k, l * l]
-        else:
-            terms = [h * h, k * k, l * l]
-    elif same_ab and right[:2].all() and abs(angles[2] - 120.0) < 1e-3:
-        terms = [h * h + h * k + k * k, l * l]
-    elif right.sum() == 2:
-        i, j = ((1, 2), (0, 2), (0, 1))[int(np.argmin(right))]
-        terms = [h * h, k * k, l * l, hkl[:, i].astype(np.int64) * hkl[:, j]]
-    else:
-        terms = [h * h, k * k, l * l, h * k, k * l, h * l]
-    matrix = np.stack(terms, axis=1)
-    reciprocal = np.linalg.inv(np.asarray(structure.lattice.matrix)).T
-    inverse_d2 = np.einsum("ij,ij->i", hkl @ reciprocal, hkl @ reciprocal)
-    values = np.linalg.lstsq(matrix.astype(np.float64), inverse_d2, rcond=None)[0]
-    return matrix, np.asarray(values, dtype=np.float64)
+            return squares.sum(axis=0, keepdims=True)
+        return np.stack([squares[0] + squares[1], squares[2]]) if same_ab else squares
+    if same_ab and right[:2].all() and abs(angles[2] - 120.0) < 1e-3:
+        return np.stack([squares[0] + squares[1] + np.eye(6)[3], squares[2]])
+    if right.sum() == 2:
+        return np.vstack([squares, np.eye(6)[(4, 5, 3)[int(np.argmin(right))]]])
+    return np.eye(6)
+
+
+def index_monomials(hkl: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return (h², k², l², hk, kl, hl) of indices, shape (n, 6)."""
+    h, k, l = hkl.T
+    return np.stack([h * h, k * k, l * l, h * k, k * l, h * l], axis=1)
 
 
 def _collect(
     structure: Structure,
     hkl: NDArray[np.int32],
     f_squared: NDArray[np.float64],
-    cell: tuple[NDArray[np.int64], NDArray[np.float64]],
-    optics: tuple[NDArray[np.float64], float],
+    reciprocal: NDArray[np.float64],
+    wavelength_a: float,
 ) -> ReflectionList:
     """Group single planes into lines, drop what is too weak, sort by spacing."""
-    terms, values = cell
-    reciprocal, wavelength_a = optics
+    term_matrix = _term_matrix(structure)
+    terms = np.rint(index_monomials(hkl.astype(np.float64)) @ term_matrix.T).astype(np.int64)
+    values = np.linalg.lstsq(terms.astype(np.float64), _inverse_d2(hkl, reciprocal), rcond=None)[0]
     unique, line = np.unique(terms, axis=0, return_inverse=True)
     line = line.reshape(-1)
     inverse_d2 = unique @ values
@@ -257,7 +258,8 @@ def _collect(
         d_a=1.0 / np.sqrt(inverse_d2[kept]),
         f_squared=total[kept],
         cell_terms=unique[kept].astype(np.float64),
-        cell_values=values,
+        cell_values=np.asarray(values, dtype=np.float64),
+        term_matrix=term_matrix,
         member_hkl=member_hkl,
         member_line=member_line.astype(np.int32),
         member_share=share,

@@ -1,0 +1,320 @@
+"""Whole-pattern refinement of one real scan: Gauss-Newton with slopes, bounds and weak priors.
+
+Everything is refined at once, which analytic slopes and one small normal matrix make cheap. Priors
+keep what the data do not determine near its typical value: a cell that would have to stretch by a
+per cent to fit is refused, and a trace phase does not grow a texture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labenv.analysis.batch_kernel import gram_rows
+from labenv.analysis.pattern_model import SHARED, Optics, PhaseModel, Texture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from labenv.physics.reflections import ReflectionList
+
+
+@dataclass(frozen=True)
+class Priors:
+    """Typical values and spreads of the parameters; spreads are standard deviations.
+
+    Attributes:
+        displacement_deg: Spread of the displacement shift, degrees.
+        zero_deg: Spread of the zero error, degrees.
+        gauss_deg2: Typical squared Gaussian width and its spread, degrees².
+        asymmetry_deg: Typical asymmetry and its spread, degrees.
+        cell: Spread of the relative change of 1/d².
+        size_deg: Typical size width and its spread, degrees.
+        strain_deg: Typical strain width and its spread, degrees.
+        texture: Spread of the texture exponents.
+    """
+
+    displacement_deg: float = 0.10
+    zero_deg: float = 0.01
+    gauss_deg2: tuple[float, float] = (0.015, 0.015)
+    asymmetry_deg: tuple[float, float] = (0.01, 0.02)
+    overflow: tuple[float, float] = (0.22, 0.05)
+    level_deg: float = 0.15
+    cell: float = 0.004
+    size_deg: tuple[float, float] = (0.10, 0.15)
+    strain_deg: tuple[float, float] = (0.10, 0.20)
+    texture: float = 0.7
+
+
+@dataclass
+class Refined:
+    """Outcome of a refinement of P phases over M points.
+
+    Attributes:
+        shared: Shared parameters (see `PhaseModel.columns`).
+        own: Parameters of each phase.
+        scales: Scale of each phase, proportional to its weight fraction, shape (P,).
+        scale_covariance: Covariance of the scales from counting statistics, shape (P, P).
+        calculated: Fitted pattern, shape (M,).
+        background: Fitted background, shape (M,).
+        per_phase: Patterns of the phases, shape (P, M).
+        chi2: Weighted sum of squared residuals.
+        freedom: Degrees of freedom.
+        r_wp: Weighted profile residual.
+        passes: Iterations used.
+    """
+
+    shared: NDArray[np.float64]
+    own: list[NDArray[np.float64]]
+    scales: NDArray[np.float64]
+    scale_covariance: NDArray[np.float64]
+    calculated: NDArray[np.float64]
+    background: NDArray[np.float64]
+    per_phase: NDArray[np.float64]
+    chi2: float
+    freedom: int
+    r_wp: float
+    passes: int = 0
+
+    @property
+    def goodness_of_fit(self) -> float:
+        """sqrt(χ² / degrees of freedom)."""
+        return float(np.sqrt(self.chi2 / self.freedom))
+
+
+@dataclass
+class Refinement:
+    """A refinement in progress.
+
+    Attributes:
+        counts: Counts, shape (M,).
+        optics: Wavelengths and grid.
+        phases: Phases.
+        priors: Typical values.
+        background_terms: Chebyshev terms of the background.
+    """
+
+    counts: NDArray[np.float64]
+    optics: Optics
+    phases: list[PhaseModel]
+    priors: Priors = field(default_factory=Priors)
+    background_terms: int = 12
+
+    def __post_init__(self) -> None:
+        """Lay out parameters, priors, bounds and the background's columns."""
+        points = self.optics.points
+        angle = self.optics.start_deg + self.optics.step_deg * np.arange(points)
+        unit = np.linspace(-1.0, 1.0, points)
+        smooth = np.polynomial.chebyshev.chebvander(unit, self.background_terms - 1).T
+        self._smooth = np.vstack([smooth, 10.0 / np.maximum(angle, 1.0)])
+        self._starts = SHARED + np.cumsum([0, *[phase.count for phase in self.phases]])
+        self._smooth_start = int(self._starts[-1])
+        self._size = self._smooth_start + len(self._smooth)
+        self._rows = np.zeros((self._size + 1, points))
+        self._rows[self._smooth_start : self._size] = self._smooth
+        self._lay_out_priors()
+
+    def _lay_out_priors(self) -> None:
+        pri, size = self.priors, self._size
+        mean, spread = np.zeros(size), np.full(size, np.inf)
+        low, high = np.full(size, -np.inf), np.full(size, np.inf)
+        shared = (
+            (0.0, pri.displacement_deg, -0.5, 0.5),
+            (0.0, pri.zero_deg, -0.1, 0.1),
+            (*pri.gauss_deg2, 2.5e-4, 0.16),
+            (*pri.asymmetry_deg, 0.0, 0.1),
+            (*pri.overflow, 0.005, 0.5),
+            (0.0, pri.level_deg, 0.0, 0.6),
+            (1.0, 0.3, 0.03, 1.0),
+        )
+        rows: list[tuple[float, float, float, float]] = list(shared)
+        for phase in self.phases:
+            rows.append((0.0, np.inf, 0.0, np.inf))
+            rows += [(0.0, pri.cell, -4 * pri.cell, 4 * pri.cell)] * phase.cell_count
+            rows.append((*pri.size_deg, 0.0, 2.5))
+            rows.append((*pri.strain_deg, 0.0, 4.0))
+            rows += [(0.0, pri.texture, -4.0, 4.0)] * (phase.count - 3 - phase.cell_count)
+        table = np.array(rows)
+        count = len(table)
+        mean[:count], spread[:count], low[:count], high[:count] = table.T
+        self._mean, self._precision = mean, 1.0 / spread**2
+        self._low, self._high = low, high
+        self.parameters = mean.copy()
+
+    def scale_index(self, phase: int) -> int:
+        """Return where a phase's scale stands among the parameters."""
+        return int(self._starts[phase])
+
+    def _evaluate(self) -> NDArray[np.float64]:
+        """Fill the slopes for the current parameters; return the calculated pattern."""
+        shared = self.parameters[:SHARED]
+        self._rows[:SHARED] = 0.0
+        total = self.parameters[self._smooth_start :] @ self._smooth
+        for phase, begin in zip(self.phases, self._starts, strict=False):
+            own = self.parameters[begin : begin + phase.count]
+            block = np.empty((SHARED + phase.count, self.optics.points))
+            phase.columns(shared, own, self.optics, self._floor, block)
+            self._rows[:SHARED] += block[:SHARED]
+            self._rows[begin : begin + phase.count] = block[SHARED:]
+            total += own[0] * block[SHARED]
+        return total
+
+    def start(self) -> None:
+        """Set starting scales and background by alternating a non-negative fit of the columns."""
+        from scipy.optimize import nnls
+
+        counts = self.counts
+        self._floor = 0.05 * np.sqrt(max(float(np.median(counts)), 1.0))
+        self._evaluate()
+        columns = [self._rows[self.scale_index(p)] for p in range(len(self.phases))]
+        weight = 1.0 / np.sqrt(np.maximum(counts, 1.0))
+        lines = (np.stack(columns) * weight).T
+        smooth = (self._smooth * weight).T
+        norm = np.maximum(np.linalg.norm(lines, axis=0), 1e-30)
+        # background terms may take either sign
+        scaled = np.hstack([lines / norm, smooth, -smooth])
+        solution, _ = nnls(scaled, counts * weight)
+        count, terms = len(columns), len(self._smooth)
+        scales = solution[:count] / norm
+        strongest = float((scales * norm).max()) or 1.0
+        for p in range(count):
+            self.parameters[self.scale_index(p)] = max(scales[p], 1e-3 * strongest / norm[p])
+        self.parameters[self._smooth_start :] = (
+            solution[count : count + terms] - solution[count + terms :]
+        )
+
+    def coarse_indices(self) -> list[int]:
+        """Return the parameters to hold while positions and widths are still rough."""
+        held = [1, 3, 5, 6]
+        for phase, begin in zip(self.phases, self._starts, strict=False):
+            held += list(range(begin + 1, begin + 1 + phase.cell_count))
+            held += list(range(begin + 2 + phase.cell_count, begin + phase.count))
+        return held
+
+    def run(self, passes: int = 25, frozen: Sequence[int] = ()) -> Refined:
+        """Refine until χ² settles.
+
+        Args:
+            passes: Most iterations.
+            frozen: Indices of parameters to hold.
+
+        Returns:
+            The outcome.
+        """
+        damping, best = 1e-3, np.inf
+        calculated = self._evaluate()
+        done = 0
+        for done in range(1, passes + 1):  # noqa: B007 - the count is reported
+            variance = np.maximum(0.5 * (calculated + self.counts), 1.0)
+            gram, right, chi2 = self._normal(calculated, variance)
+            inflation = max(1.0, chi2 / max(len(self.counts) - self._size, 1))
+            value = chi2 + inflation * self._penalty(self.parameters)
+            before, rows = self.parameters.copy(), self._rows.copy()
+            improved = False
+            for _ in range(6):
+                step = self._step(gram, right, inflation, damping, frozen)
+                self.parameters = np.clip(before + step, self._low, self._high)
+                trial = self._evaluate()
+                residual = self.counts - trial
+                new = float(residual @ (residual / variance))
+                new += inflation * self._penalty(self.parameters)
+                if new < value:
+                    improved = True
+                    damping = max(damping * 0.2, 1e-7)
+                    break
+                damping *= 8.0
+            if not improved:
+                self.parameters, self._rows = before, rows
+                break
+            calculated = trial
+            best = value - new
+            if best < 1e-4 * value:
+                break
+        return self._outcome(calculated, done)
+
+    def _normal(
+        self, calculated: NDArray[np.float64], variance: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64], float]:
+        weight = 1.0 / np.sqrt(variance)
+        rows = self._rows * weight
+        rows[-1] = (self.counts - calculated) * weight
+        size = self._size + 1
+        gram = np.empty((size, size))
+        gram_rows(rows, size, size, gram)
+        gram = np.tril(gram) + np.tril(gram, -1).T
+        return gram[:-1, :-1], gram[-1, :-1], float(gram[-1, -1])
+
+    def _penalty(self, parameters: NDArray[np.float64]) -> float:
+        return float(((parameters - self._mean) ** 2 * self._precision).sum())
+
+    def _step(
+        self,
+        gram: NDArray[np.float64],
+        right: NDArray[np.float64],
+        inflation: float,
+        damping: float,
+        frozen: Sequence[int],
+    ) -> NDArray[np.float64]:
+        """Return the damped step; parameters pushed against a bound are held."""
+        matrix = gram + np.diag(inflation * self._precision)
+        slope = right - inflation * self._precision * (self.parameters - self._mean)
+        held = (self.parameters <= self._low) & (slope < 0)
+        held |= (self.parameters >= self._high) & (slope > 0)
+        held[list(frozen)] = True
+        free = np.flatnonzero(~held & (np.diag(matrix) > 0))
+        size = np.sqrt(np.diag(matrix)[free])
+        scaled = matrix[np.ix_(free, free)] / np.outer(size, size)
+        scaled[np.diag_indices_from(scaled)] += damping
+        step = np.zeros_like(slope)
+        step[free] = np.linalg.solve(scaled, slope[free] / size) / size
+        return step
+
+    def _outcome(self, calculated: NDArray[np.float64], passes: int) -> Refined:
+        variance = np.maximum(calculated, 1.0)
+        gram, _, chi2 = self._normal(calculated, variance)
+        freedom = max(len(self.counts) - self._size, 1)
+        inflation = max(1.0, chi2 / freedom)
+        matrix = gram + np.diag(inflation * self._precision)
+        held = (self.parameters <= self._low) | (self.parameters >= self._high)
+        where = [self.scale_index(p) for p in range(len(self.phases))]
+        held[where] = False
+        free = np.flatnonzero(~held & (np.diag(matrix) > 0))
+        size = np.sqrt(np.diag(matrix)[free])
+        scaled = matrix[np.ix_(free, free)] / np.outer(size, size)
+        scaled[np.diag_indices_from(scaled)] += 1e-12
+        inverse = np.linalg.inv(scaled) / np.outer(size, size)
+        place = [int(np.searchsorted(free, w)) for w in where]
+        per_phase = np.stack([self._rows[w] * self.parameters[w] for w in where])
+        own = [
+            self.parameters[b : b + phase.count].copy()
+            for phase, b in zip(self.phases, self._starts, strict=False)
+        ]
+        return Refined(
+            shared=self.parameters[:SHARED].copy(),
+            own=own,
+            scales=self.parameters[where].copy(),
+            scale_covariance=inverse[np.ix_(place, place)],
+            calculated=calculated,
+            background=self.parameters[self._smooth_start :] @ self._smooth,
+            per_phase=per_phase,
+            chi2=chi2,
+            freedom=freedom,
+            r_wp=float(np.sqrt(chi2 / (self.counts @ (self.counts / variance)))),
+            passes=passes,
+        )
+
+
+def make_models(reflections: Sequence[ReflectionList]) -> list[PhaseModel]:
+    """Return models of phases ready for a refinement.
+
+    Args:
+        reflections: Reflections of each phase.
+
+    Returns:
+        One model a phase.
+    """
+    return [PhaseModel(lines, Texture.of(lines)) for lines in reflections]
