@@ -12,11 +12,14 @@ import hashlib
 import math
 import zlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from labenv_schemas.errors import StoreError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 DTYPE = "<f8"
 _INTEGERS = ("<u1", "<u2", "<u4", "<i4")
@@ -109,8 +112,8 @@ def unpack(packed: PackedArray) -> NDArray[np.float64]:
         raise StoreError(f"array {packed.digest[:12]} in the store is damaged: {error}") from None
     if packed.dtype != DTYPE or digest_of(array) != packed.digest:
         raise StoreError(
-            f"array {packed.digest[:12]} in the store is damaged: its checksum differs; restore the "
-            "store from a backup"
+            f"array {packed.digest[:12]} in the store is damaged: its checksum differs; restore "
+            "the store from a backup"
         )
     array.flags.writeable = False
     return array

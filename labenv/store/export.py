@@ -15,7 +15,7 @@ from labenv.store.types import to_json
 from labenv_schemas.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Generator, Iterator
     from pathlib import Path
 
     from sqlalchemy import Connection
@@ -29,8 +29,22 @@ ExportFormat = Literal["csv", "parquet", "jsonl"]
 _ROW_GROUP = 5000
 
 
-def export_campaign(database: Database, campaign: str, path: Path, format: str) -> Path:  # noqa: A002
-    """Write a campaign to a file. See `Store.export`."""
+def export_campaign(database: Database, campaign: str, path: Path, format: str) -> Path:
+    """Write a campaign to a file, whole or not at all.
+
+    Args:
+        database: Where.
+        campaign: As for `find_campaign`.
+        path: File to write; replaced if it exists.
+        format: One of `ExportFormat`.
+
+    Returns:
+        The path.
+
+    Raises:
+        ConfigError: If the format is unknown.
+        StoreError: If the campaign cannot be read or the file not written.
+    """
     if format not in get_args(ExportFormat):
         known = ", ".join(get_args(ExportFormat))
         raise ConfigError(f"there is no export format {format!r}; use one of: {known}")
@@ -66,7 +80,7 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
 
 
 @contextmanager
-def _replacing(path: Path) -> Iterator[Path]:
+def _replacing(path: Path) -> Generator[Path]:
     """Yield a path beside `path` that takes its place once the block has succeeded."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
@@ -157,7 +171,7 @@ def _kind_of(cell: Cell) -> Kind:
     for kind in (bool, int, float):
         if isinstance(cell, kind):
             # Whole numbers that 64 bits cannot hold go as text rather than lose digits.
-            return str if kind is int and not -(2**63) <= cell < 2**63 else kind  # type: ignore[operator]
+            return str if kind is int and not -(2**63) <= cell < 2**63 else kind
     return str
 
 
@@ -166,9 +180,9 @@ def _as_kind(cell: Cell, kind: Kind) -> Cell:
 
 
 def _parquet() -> tuple[Any, Any]:
-    """Import pyarrow, which is large, when it is needed."""
+    # pyarrow is large and an extra, so it is imported when it is needed.
     try:
-        import pyarrow  # noqa: ICN001
+        import pyarrow
         import pyarrow.parquet
     except ImportError:
         raise StoreError(

@@ -44,7 +44,7 @@ _LEADING = (
     "r_wp",
 )
 _NUMBERED = {"operations": "operation", "precursors": "precursor", "segments": "segment"}
-_DIGITS = re.compile(r"(\d+)")
+_OPERATION = re.compile(r"operation_(\d+)\b")
 
 
 def flatten(record: ExperimentRecord) -> Flat:
@@ -89,12 +89,12 @@ def ordered_columns(names: Iterable[str]) -> list[str]:
     """Return column names in reading order: the leading ones, the plan, phases, extras.
 
     Args:
-        names: Of the columns of all rows, in any order.
+        names: Of the columns of all rows, in order of appearance.
 
     Returns:
         Each name once.
     """
-    others = set(names) - set(_LEADING)
+    others = [name for name in dict.fromkeys(names) if name not in _LEADING]
     return [*_LEADING, *sorted(others, key=_reading_order)]
 
 
@@ -137,16 +137,10 @@ def _cells(prefix: str, value: object) -> Flat:
     return {prefix: str(value)}
 
 
-def _reading_order(name: str) -> tuple[int, list[tuple[int, int, str]]]:
-    if name.startswith("operation_"):
-        group = 0
-    elif name.startswith("weight_fraction"):
-        group = 2
-    elif name.startswith("extra."):
-        group = 3
-    else:
-        group = 1
-    parts = [
-        (0, int(part), "") if part.isdecimal() else (1, 0, part) for part in _DIGITS.split(name)
-    ]
-    return group, parts
+def _reading_order(name: str) -> tuple[int, int]:
+    operation = _OPERATION.match(name)
+    if operation is not None:
+        return 0, int(operation.group(1))
+    if name.startswith("weight_fraction"):
+        return 2, 0
+    return (3 if name.startswith("extra.") else 1), 0

@@ -19,8 +19,8 @@ from sqlalchemy import delete, insert, select, update
 
 from labenv.store.models import LeaseRow
 from labenv.store.names import campaign_name, campaign_number
+from labenv.store.opening import require_campaign
 from labenv.store.records import Lease
-from labenv.store.recording import require_campaign
 from labenv_schemas.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -30,7 +30,21 @@ if TYPE_CHECKING:
 
 
 def acquire(database: Database, campaign_id: str, owner: str, ttl_s: float) -> Lease:
-    """Take a lease. See `Store.lease`."""
+    """Take a lease.
+
+    Args:
+        database: Where.
+        campaign_id: Which campaign.
+        owner: Who, in words for people.
+        ttl_s: How long it holds without renewal, s.
+
+    Returns:
+        The lease.
+
+    Raises:
+        ConfigError: If the time is not positive or absurdly long.
+        StoreError: If another process leads the campaign.
+    """
     if not 0.0 < ttl_s <= 30 * 86_400:
         raise ConfigError(f"a lease of {ttl_s!r} s makes no sense; give 1 s to 30 days")
     number = campaign_number(campaign_id)
@@ -66,7 +80,18 @@ def acquire(database: Database, campaign_id: str, owner: str, ttl_s: float) -> L
 
 
 def renew(database: Database, lease: Lease) -> Lease:
-    """Prolong a lease. See `Store.renew`."""
+    """Prolong a lease.
+
+    Args:
+        database: Where.
+        lease: The lease.
+
+    Returns:
+        The lease with its new end.
+
+    Raises:
+        StoreError: If it has been lost.
+    """
     number = campaign_number(lease.campaign_id)
 
     def work(connection: Connection) -> Lease:
@@ -131,7 +156,7 @@ def to_lease(row: dict[str, Any]) -> Lease:
 
 
 def _is_known_dead(process: str) -> bool:
-    """Tell whether the kernel says that a process of `_process_identity` has ended."""
+    # Only the kernel that started the process can vouch for its end.
     namespace, _, rest = process.rpartition("|")
     pid, _, _started = rest.partition("@")
     if not namespace or not pid.isdigit() or namespace != _namespace():

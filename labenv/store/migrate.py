@@ -99,7 +99,7 @@ def known_versions() -> list[str]:
 
 
 def _upgrade(connection: Connection) -> None:
-    """Run the migrations that are missing, inside the caller's transaction."""
+    # Inside the caller's transaction, so that it happens whole or not at all.
     from alembic import command
     from alembic.config import Config
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import func, select, true
 
 from labenv.store.leases import is_live, to_lease, utc_now
 from labenv.store.models import Campaign, Episode, Experiment, LeaseRow, Reward
@@ -28,7 +28,7 @@ _BATCH = 200
 
 
 def campaign(database: Database, text: str) -> CampaignRecord:
-    """Find one campaign. See `Store.campaign`."""
+    """Return the campaign that a text means; see `Store.campaign`."""
 
     def work(connection: Connection) -> CampaignRecord:
         return _campaign_records(connection, find_campaign(connection, text))[0]
@@ -74,7 +74,7 @@ def experiments(
 
 
 def experiment(database: Database, text: str, campaign_id: str | None) -> ExperimentRecord:
-    """Find one experiment, with its measurements. See `Store.experiment`."""
+    """Return the experiment that a text means; see `Store.experiment`."""
 
     def work(connection: Connection) -> ExperimentRecord:
         number = find_experiment(connection, text, campaign_id)
@@ -107,48 +107,40 @@ def iterate_experiments(
 
 
 def _campaign_records(connection: Connection, number: int | None = None) -> list[CampaignRecord]:
+    ours = true() if number is None else Experiment.campaign_id == number
     counts = {
         row.campaign_id: row
         for row in connection.execute(
-            _of(
-                select(
-                    Experiment.campaign_id,
-                    func.count().label("submitted"),
-                    func.count(Experiment.completion).label("completed"),
-                ).group_by(Experiment.campaign_id),
-                number,
+            select(
+                Experiment.campaign_id,
+                func.count().label("submitted"),
+                func.count(Experiment.completion).label("completed"),
             )
+            .where(ours)
+            .group_by(Experiment.campaign_id)
         )
     }
-    best = {row.campaign_id: row for row in connection.execute(_best_query(number))}
-    query = select(Campaign).order_by(Campaign.id)
-    leases = select(LeaseRow)
-    if number is not None:
-        query = query.where(Campaign.id == number)
-        leases = leases.where(LeaseRow.campaign_id == number)
-    now = utc_now()
-    live = {row.campaign_id: row for row in connection.execute(leases) if is_live(row, now)}
-    return [
-        _campaign_record(row, counts.get(row.id), best.get(row.id), live.get(row.id))
-        for row in connection.execute(query)
-    ]
-
-
-def _of(query: Select[Any], number: int | None) -> Select[Any]:
-    return query if number is None else query.where(Experiment.campaign_id == number)
-
-
-def _best_query(number: int | None) -> Select[Any]:
     rank = func.row_number().over(
         partition_by=Experiment.campaign_id, order_by=(Reward.value.desc(), Experiment.position)
     )
-    ranked = _of(
+    ranked = (
         select(Experiment.campaign_id, Experiment.name, Reward.value, rank.label("rank"))
         .join(Reward, Reward.experiment_id == Experiment.id)
-        .where(Reward.value.is_not(None)),
-        number,
-    ).subquery()
-    return select(ranked).where(ranked.c.rank == 1)
+        .where(Reward.value.is_not(None), ours)
+        .subquery()
+    )
+    best = {
+        row.campaign_id: row for row in connection.execute(select(ranked).where(ranked.c.rank == 1))
+    }
+    now = utc_now()
+    live = {
+        row.campaign_id: row for row in connection.execute(select(LeaseRow)) if is_live(row, now)
+    }
+    query = select(Campaign).where(true() if number is None else Campaign.id == number)
+    return [
+        _campaign_record(row, counts.get(row.id), best.get(row.id), live.get(row.id))
+        for row in connection.execute(query.order_by(Campaign.id))
+    ]
 
 
 def _campaign_record(row: Any, counts: Any, best: Any, lease: Any) -> CampaignRecord:  # noqa: ANN401 - rows

@@ -1,4 +1,4 @@
-"""Writing campaigns and experiments down; every function here is one transaction."""
+"""Writing experiments down; every function here is one transaction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from labenv.store.models import (
     Operation,
     Reward,
 )
-from labenv.store.names import campaign_name, campaign_number, episode_name
+from labenv.store.names import campaign_name, episode_name
+from labenv.store.opening import inserted
 from labenv.store.plain import plain
 from labenv.store.rows import ExperimentRows, Row, experiment_rows, proposal_digest
 from labenv_schemas.errors import StoreError
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from labenv.store.database import Database
-    from labenv_schemas.campaign import CampaignConfig
     from labenv_schemas.outcome import Outcome, Score
     from labenv_schemas.proposal import Proposal
 
@@ -55,81 +55,6 @@ class ExperimentKey:
         return f"experiment {self.index} of {campaign_name(self.campaign)}"
 
 
-def begin_campaign(
-    database: Database,
-    config: CampaignConfig,
-    *,
-    seed: int,
-    versions: Mapping[str, str],
-    hashes: tuple[str, str],
-) -> str:
-    """Insert a campaign; `hashes` are those of lab and task. See `Store.begin_campaign`."""
-    row: Row = {
-        "name": config.name,
-        "status": "running",
-        "config": plain(config),
-        "seed": str(int(seed)),
-        "versions": dict(versions),
-        "lab_hash": hashes[0],
-        "task_hash": hashes[1],
-        "created_at": datetime.now(UTC),
-    }
-
-    def work(connection: Connection) -> int:
-        return _inserted(connection, Campaign, row)
-
-    return campaign_name(database.write("beginning a campaign", work))
-
-
-def begin_episode(database: Database, campaign_id: str, *, seed: int, policy: str) -> str:
-    """Insert an episode. See `Store.begin_episode`."""
-    row: Row = {
-        "campaign_id": campaign_number(campaign_id),
-        "seed": str(int(seed)),
-        "policy": policy,
-        "started_at": datetime.now(UTC),
-    }
-
-    def work(connection: Connection) -> int:
-        require_campaign(connection, row["campaign_id"])
-        return _inserted(connection, Episode, row)
-
-    return episode_name(database.write("beginning an episode", work))
-
-
-def set_status(database: Database, campaign_id: str, status: str, reason: str | None) -> None:
-    """Change what became of a campaign. See `Store.finish_campaign`."""
-    number = campaign_number(campaign_id)
-    ended = None if status == "running" else datetime.now(UTC)
-
-    def work(connection: Connection) -> None:
-        require_campaign(connection, number)
-        connection.execute(
-            update(Campaign)
-            .where(Campaign.id == number)
-            .values(status=status, status_reason=reason, finished_at=ended)
-        )
-
-    database.write(f"writing that {campaign_id} is {status}", work)
-
-
-def require_campaign(connection: Connection, number: int) -> None:
-    """Lock a campaign's row against other writers.
-
-    Args:
-        connection: In a writing transaction.
-        number: Of the campaign.
-
-    Raises:
-        StoreError: If there is none of that number.
-    """
-    found = connection.execute(
-        select(Campaign.id).where(Campaign.id == number).with_for_update()
-    ).scalar()
-    if found is None:
-        raise StoreError(f"there is no campaign {campaign_name(number)} in this store")
-
-
 def record_submission(
     database: Database,
     key: ExperimentKey,
@@ -149,7 +74,7 @@ def record_submission(
     database.write(f"recording the submission of {key.text}", work)
 
 
-def record_experiment(  # noqa: PLR0913 - one experiment
+def record_experiment(
     database: Database,
     key: ExperimentKey,
     proposal: Proposal,
@@ -157,7 +82,19 @@ def record_experiment(  # noqa: PLR0913 - one experiment
     score: Score | None,
     extra: Mapping[str, Any] | None,
 ) -> None:
-    """Insert an outcome and all that belongs to it. See `Store.record_experiment`."""
+    """Insert an outcome and all that belongs to it; see `Store.record_experiment`.
+
+    Args:
+        database: Where.
+        key: Where it belongs.
+        proposal: What was asked for.
+        outcome: What it gave.
+        score: What the task made of it.
+        extra: What else to keep.
+
+    Raises:
+        StoreError: If the index holds another experiment or a number is not finite.
+    """
     what = f"recording {key.text}"
     try:
         rows = experiment_rows(proposal, outcome, score, extra)
@@ -180,7 +117,7 @@ def record_experiment(  # noqa: PLR0913 - one experiment
             "recorded_at": datetime.now(UTC),
         }
         if existing is None:
-            number = _inserted(connection, Experiment, submission | columns)
+            number = inserted(connection, Experiment, submission | columns)
         else:
             number = existing.id
             connection.execute(update(Experiment).where(Experiment.id == number).values(**columns))
@@ -202,7 +139,7 @@ def _submission_row(key: ExperimentKey, proposal: Proposal, experiment_id: str, 
 
 
 def _existing(connection: Connection, key: ExperimentKey, name: str, digest: str) -> Any:  # noqa: ANN401
-    """Return the row under `key`, None if there is none, having locked the campaign."""
+    # Locks the campaign first: every writer takes its locks in the same order.
     campaign = connection.execute(
         select(Episode.campaign_id)
         .join(Campaign, Campaign.id == Episode.campaign_id)
@@ -266,10 +203,3 @@ def _insert_arrays(connection: Connection, rows: ExperimentRows) -> None:
     ]
     if missing:
         connection.execute(insert(ArrayBlob), missing)
-
-
-def _inserted(connection: Connection, table: type[Any], row: Row) -> int:
-    key = connection.execute(insert(table).values(**row)).inserted_primary_key
-    if key is None:
-        raise StoreError("the database did not return the number of a new row")
-    return int(key[0])

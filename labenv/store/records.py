@@ -17,7 +17,7 @@ ClosingStatus = Literal["finished", "stopped", "failed"]
 """How a campaign can end: budget or goal reached, a person stopped it, an error ended it."""
 
 CampaignStatus = Literal["running", "interrupted", "finished", "stopped", "failed"]
-"""As shown to people: `interrupted` is a campaign that never ended and that no live process leads."""
+"""As shown to people: `interrupted` never ended, and no live process leads it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class ExperimentRecord:
         score: What the task made of it; None while pending, or if no task scored it.
         extra: What else the recorder wrote down.
         measurement_count: How many measurements the store holds of it.
-        completion: Order in which outcomes were recorded in the campaign, from 0; None while pending.
+        completion: Order of recording in the campaign, from 0; None while pending.
         submitted_at: Wall clock, UTC.
         recorded_at: Wall clock of recording, UTC; None while pending.
     """

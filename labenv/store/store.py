@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, get_args
 
-from labenv.store import leases, queries, recording, truth
+from labenv.store import leases, opening, queries, recording, truth
 from labenv.store.database import Database
 from labenv.store.export import ExportFormat, export_campaign
 from labenv.store.journal import StoreJournal
@@ -104,7 +104,7 @@ class Store:
         Returns:
             The campaign's id, such as ``"c00003"``; ids sort by age.
         """
-        return recording.begin_campaign(
+        return opening.begin_campaign(
             self._database, config, seed=seed, versions=versions, hashes=(lab_hash, task_hash)
         )
 
@@ -119,9 +119,9 @@ class Store:
         Returns:
             The episode's id, such as ``"e00007"``.
         """
-        return recording.begin_episode(self._database, campaign_id, seed=seed, policy=policy)
+        return opening.begin_episode(self._database, campaign_id, seed=seed, policy=policy)
 
-    def record_submission(  # noqa: PLR0913 - one row
+    def record_submission(
         self,
         campaign_id: str,
         episode_id: str,
@@ -199,11 +199,11 @@ class Store:
         if status not in get_args(ClosingStatus):
             known = ", ".join(get_args(ClosingStatus))
             raise ConfigError(f"{status!r} is no way for a campaign to end; use one of: {known}")
-        recording.set_status(self._database, campaign_id, status, reason)
+        opening.set_status(self._database, campaign_id, status, reason)
 
     def reopen_campaign(self, campaign_id: str) -> None:
         """Write down that an ended campaign goes on."""
-        recording.set_status(self._database, campaign_id, "running", None)
+        opening.set_status(self._database, campaign_id, "running", None)
 
     # ---------------------------------------------------------------------------- reading
 
@@ -277,7 +277,7 @@ class Store:
         self,
         campaign_id: str,
         path: str | Path,
-        format: ExportFormat,  # noqa: A002 - the agreed name
+        format: ExportFormat,
     ) -> Path:
         """Write the experiments of a campaign to a file, whole or not at all.
 

@@ -23,7 +23,17 @@ _ROUNDING = 1e-9
 def record_truth(
     database: Database, experiment_id: str, fractions: Mapping[str, float], campaign: str | None
 ) -> None:
-    """Write down what a sample truly is. See `Store.record_truth`."""
+    """Write down what a sample truly is; see `Store.record_truth`.
+
+    Args:
+        database: Where.
+        experiment_id: As for `find_experiment`.
+        fractions: Phase to mass fraction.
+        campaign: Where to look; everywhere if None.
+
+    Raises:
+        StoreError: If a fraction is not between 0 and 1.
+    """
     for phase, fraction in fractions.items():
         if not -_ROUNDING <= fraction <= 1.0 + _ROUNDING:  # false for NaN, too
             raise StoreError(

@@ -21,19 +21,23 @@ if TYPE_CHECKING:
 
 
 class UtcDateTime(TypeDecorator[datetime]):
-    """A moment. On SQLite it is text such as ``2026-03-01T12:00:00.000000Z``, which sorts by time."""
+    """A moment; on SQLite text such as ``2026-03-01T12:00:00.000000Z``, which sorts by time."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
 
     def load_dialect_impl(self, dialect: Dialect) -> TypeEngine[Any]:
-        """Choose the column type."""
+        """Return the column type: text on SQLite."""
         if dialect.name == "sqlite":
             return dialect.type_descriptor(String(27))
         return dialect.type_descriptor(DateTime(timezone=True))
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> Any:  # noqa: ANN401
-        """Refuse naive moments and write the rest in UTC."""
+        """Return the moment in UTC.
+
+        Raises:
+            ValueError: If it has no time zone.
+        """
         if value is None:
             return None
         if value.tzinfo is None:
@@ -44,7 +48,11 @@ class UtcDateTime(TypeDecorator[datetime]):
         return moment
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:  # noqa: ANN401
-        """Read UTC."""
+        """Return the moment in UTC.
+
+        Raises:
+            ValueError: If what is stored has no time zone.
+        """
         if value is None:
             return None
         moment = datetime.fromisoformat(value) if isinstance(value, str) else value
@@ -59,11 +67,15 @@ class FiniteFloat(TypeDecorator[float]):
     impl = Float(53)
     cache_ok = True
 
-    def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:
-        """Refuse what is not a finite number."""
+    def process_bind_param(self, value: Any, dialect: Dialect) -> float | None:  # noqa: ANN401
+        """Return the number.
+
+        Raises:
+            ValueError: If it is no number, or not finite.
+        """
         if value is None:
             return None
-        if isinstance(value, bool) or not isinstance(value, (int, float, np.number)):
+        if isinstance(value, (bool, str)):
             raise ValueError(f"{value!r} is not a number")
         number = float(value)
         if not math.isfinite(number):
@@ -71,7 +83,7 @@ class FiniteFloat(TypeDecorator[float]):
         return number
 
     def process_result_value(self, value: Any, dialect: Dialect) -> float | None:  # noqa: ANN401
-        """Read a double."""
+        """Return the number."""
         return None if value is None else float(value)
 
 
@@ -82,11 +94,11 @@ class FreeText(TypeDecorator[str]):
     cache_ok = True
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
-        """Replace NUL."""
+        """Return the text without NUL."""
         return None if value is None else value.replace("\x00", "␀")
 
     def process_result_value(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ANN401
-        """Read text."""
+        """Return the text."""
         return None if value is None else str(value)
 
 
@@ -97,11 +109,11 @@ class FiniteJson(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:  # noqa: ANN401
-        """Write JSON."""
+        """Return JSON text."""
         return None if value is None else to_json(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ANN401
-        """Read JSON."""
+        """Return plain data."""
         return None if value is None else from_json(value)
 
 
@@ -112,12 +124,21 @@ class CompressedJson(TypeDecorator[Any]):
     cache_ok = True
 
     def process_bind_param(self, value: Any, dialect: Dialect) -> bytes | None:  # noqa: ANN401
-        """Write compressed JSON."""
+        """Return compressed JSON."""
         return None if value is None else zlib.compress(to_json(value).encode())
 
     def process_result_value(self, value: Any, dialect: Dialect) -> Any:  # noqa: ANN401
-        """Read compressed JSON."""
-        return None if value is None else from_json(zlib.decompress(value))
+        """Return plain data.
+
+        Raises:
+            ValueError: If it is damaged.
+        """
+        if value is None:
+            return None
+        try:
+            return from_json(zlib.decompress(value))
+        except zlib.error as error:
+            raise ValueError(f"compressed data in the store is damaged: {error}") from None
 
 
 def to_json(value: object) -> str:
@@ -167,7 +188,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def _fault(value: object, place: str) -> str | None:
-    """Say where the first thing is that JSON cannot hold."""
+    # Where the first thing is that JSON cannot hold, and what it is.
     if isinstance(value, dict):
         for key, item in value.items():
             if not isinstance(key, str):

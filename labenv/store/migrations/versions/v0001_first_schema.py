@@ -124,7 +124,8 @@ def _create_experiments() -> None:
             "(status = 'pending') = (completion IS NULL)", name=op.f("ck_experiment_completion")
         ),
         sa.CheckConstraint(
-            "status IN ('pending', 'ok', 'invalid', 'failed_machine', 'failed_chemistry', 'cancelled')",
+            "status IN ('pending', 'ok', 'invalid', 'failed_machine', 'failed_chemistry', "
+            "'cancelled')",
             name=op.f("ck_experiment_status"),
         ),
         sa.ForeignKeyConstraint(
