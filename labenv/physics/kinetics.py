@@ -136,8 +136,8 @@ def react(
         programs: The furnace programmes, N rows or one for all.
         gas_pa: Partial pressures of the system's gases, Pa, shape (N, G) or (G,).
         parameters: Factors on the nominal rates, shape (N, R) or (R,); `None` for 1.
-        control: Step limits and threads. With the default, mass fractions differ from the limit of small steps
-            by 0.003 in the median, and by less than 0.03 for 98 in 100 random recipes.
+        control: Step limits and threads. With the default, mass fractions differ from the limit of
+            small steps by 0.003 in the median, and by less than 0.03 for 98 in 100 random recipes.
 
     Returns:
         The powders after firing, with what they gave off.
