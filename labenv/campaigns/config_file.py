@@ -104,7 +104,7 @@ def parse_campaign(text: str, source: str = "campaign") -> CampaignConfig:
 
 
 def _root_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Leave out lists that are too short only because their items were refused."""
+    """Return the faults without lists that are too short because their items were refused."""
     places = [fault["loc"] for fault in faults]
     return [
         fault
@@ -133,7 +133,7 @@ def _explain(fault: ErrorDetails, located: LocatedData, source: str) -> str:
 
 
 def _path_in_data(location: Sequence[str | int], data: Any) -> tuple[str | int, ...]:  # noqa: ANN401
-    """Drop from a pydantic location the names of union members, which are not in the file."""
+    """Return a pydantic location without the names of union members, which no file has."""
     path: list[str | int] = []
     here = data
     for index, part in enumerate(location):

@@ -263,7 +263,7 @@ class CampaignRunner:
             fractions = true_mass_fractions(self._world, experiment_id)
             self._store.record_truth(experiment_id, fractions, campaign_id=self.campaign_id)
 
-    def _tell(  # noqa: PLR0913 - one event
+    def _tell(
         self,
         kind: ProgressKind,
         lab: ReplayedLab,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,15 +11,8 @@ from labenv.cli.output import (
     FormatOption,
     OutputFormat,
     examples,
-    print_json,
-    print_lines,
-    print_table,
 )
-from labenv.cli.words import split_list
 from labenv_schemas.errors import ConfigError
-
-if TYPE_CHECKING:
-    from labenv_schemas.analysis import PhaseAnalysis
 
 EXAMPLES = examples(
     "labenv analyse scan.xrdml --phases anatase,ZnO",

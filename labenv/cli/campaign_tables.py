@@ -151,8 +151,8 @@ def _result_lines(summary: CampaignSummary) -> list[str]:
     best = summary.best
     lines = [
         f"campaign {summary.campaign_id} ({summary.name}): {summary.status}, "
-        f"{len(summary.finished_rows)} experiments, {duration_text(summary.lab_time_s)} of lab time, "
-        f"cost {summary.cost:,.0f}"
+        f"{len(summary.finished_rows)} experiments, {duration_text(summary.lab_time_s)} of lab "
+        f"time, cost {summary.cost:,.0f}"
     ]
     if best is None:
         return [*lines, "best: nothing could be scored"]

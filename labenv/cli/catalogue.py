@@ -14,6 +14,7 @@ from labenv.cli.output import (
     print_json,
     print_lines,
     print_table,
+    writing,
 )
 
 PHASES_EXAMPLES = examples("labenv phases --elements Ba,Ti,O")
@@ -113,14 +114,10 @@ def schemas(
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Write the JSON Schemas of the vocabulary."""
-    from labenv_schemas.errors import ConfigError
     from labenv_schemas.export import write_json_schemas
 
-    try:
+    with writing(out, "schemas"):
         written = write_json_schemas(out)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise ConfigError(f"the schemas cannot be written to {out}: {reason}") from None
     if format_ is OutputFormat.JSON:
         print_json([str(path) for path in written])
     else:

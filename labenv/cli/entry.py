@@ -83,7 +83,7 @@ def _hint(message: str) -> None:
 
 
 def _take_flag(words: list[str], flag: str) -> bool:
-    """Remove a flag from wherever it stands before ``--``."""
+    """Return whether a flag stands somewhere before ``--``, and remove it."""
     end = words.index("--") if "--" in words else len(words)
     if flag not in words[:end]:
         return False

@@ -9,9 +9,10 @@ from labenv.campaigns.plan_text import duration_text
 from labenv.cli.output import console
 
 if TYPE_CHECKING:
-    from labenv.campaigns.runner import Progress
     from rich.console import Console, RenderableType
     from rich.live import Live
+
+    from labenv.campaigns.runner import Progress
 
 
 class Display(Protocol):
@@ -79,7 +80,11 @@ class _LivePanel(AbstractContextManager["_LivePanel"]):
         self._live: Live = Live(console=output, refresh_per_second=8, transient=True)
 
     def __enter__(self) -> Self:
-        """Begin to draw."""
+        """Begin to draw.
+
+        Returns:
+            The display.
+        """
         self._live.start()
         return self
 

@@ -5,14 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from labenv_schemas.errors import ConfigError
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from rich.console import Console
 
@@ -117,6 +120,30 @@ def print_lines(*lines: str) -> None:
         *lines: The lines.
     """
     sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+
+@contextmanager
+def writing(place: Path, what: str) -> Iterator[None]:
+    """Turn a file that cannot be written into a message.
+
+    Args:
+        place: Where it was to go.
+        what: What was to be written, such as ``"export"``.
+
+    Yields:
+        Nothing.
+
+    Raises:
+        ConfigError: If the block fails for the file system.
+        BrokenPipeError: If whoever reads the output went away.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise ConfigError(f"the {what} cannot be written to {place}: {reason}") from None
 
 
 def tell(message: str) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,6 +17,7 @@ from labenv.cli.output import (
     print_json,
     print_lines,
     print_table,
+    writing,
 )
 from labenv.cli.stores import open_store
 
@@ -123,21 +124,24 @@ def export(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Write a campaign to a CSV, Parquet or JSON file."""
-    from labenv_schemas.errors import ConfigError
-
-    if out.is_dir():
-        raise ConfigError(f"{out} is a folder; name a file in it, such as {out}/campaign.{format_}")
-    with open_store(store) as opened:
-        try:
-            written = opened.export(campaign, out, format_.value)
-        except OSError as error:
-            reason = error.strerror or str(error)
-            raise ConfigError(f"the export cannot be written to {out}: {reason}") from None
+    with writing(out, "export"), open_store(store) as opened:
+        written = opened.export(campaign, out, format_.value)
     print_lines(str(written))
 
 
 def _find(store: Store, words: str) -> ExperimentRecord | str:
-    """Return the experiment, or the id of the campaign, that someone names."""
+    """Return the experiment, or the id of the campaign, that someone names.
+
+    Args:
+        store: Where to look.
+        words: What they wrote.
+
+    Returns:
+        The record of an experiment, or a campaign's id.
+
+    Raises:
+        StoreError: If there is neither.
+    """
     from labenv_schemas.errors import StoreError
 
     try:

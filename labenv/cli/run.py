@@ -77,7 +77,19 @@ def run(  # noqa: PLR0913 - one parameter an option
 def _config(
     campaign: Path | None, resume: str | None, overrides: dict[str, Any]
 ) -> CampaignConfig | None:
-    """Return the campaign asked for; None when it is the store that knows it."""
+    """Return the campaign asked for; None when it is the store that knows it.
+
+    Args:
+        campaign: The file that was named, if any.
+        resume: The campaign to go on with, if any.
+        overrides: Options that replace settings of the file.
+
+    Returns:
+        The campaign.
+
+    Raises:
+        ConfigError: If neither is named, or settings of a resumed campaign are to be replaced.
+    """
     from labenv.campaigns import load_campaign, with_overrides
 
     given = [f"--{name}" for name, value in overrides.items() if value is not None]
@@ -102,7 +114,22 @@ def _run(
     store_url: str,
     quiet: bool,
 ) -> str:
-    """Run to the end; an interruption says how to go on."""
+    """Run to the end; an interruption says how to go on.
+
+    Args:
+        store: Where the campaign is kept.
+        config: The campaign to begin, or the file that was named beside the one to resume.
+        resume: The campaign to go on with, if any.
+        store_url: How the user named the store.
+        quiet: Whether to show no progress.
+
+    Returns:
+        The campaign's id.
+
+    Raises:
+        ConfigError: If there is no such campaign, or it is finished.
+        KeyboardInterrupt: If the user interrupts.
+    """
     from labenv.campaigns import CampaignRunner
     from labenv.cli.live_display import open_display
 

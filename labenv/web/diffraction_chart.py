@@ -66,7 +66,7 @@ def diffraction_chart(scan: FittedScan, name: str) -> str:
 
 
 def _dots(scan: FittedScan, across: Scale, up: Scale) -> str:
-    """Draw the measured points as one path of zero-length strokes, which round caps turn to dots."""
+    """Return the measured points as one path of zero-length strokes; round caps make them dots."""
     x_px, y_px = across.many(scan.two_theta_deg), up.many(scan.observed)
     marks = "".join(f"M{x:.1f},{y:.1f}h0" for x, y in zip(x_px, y_px, strict=True))
     return element("path", d=marks, class_="observed")
@@ -97,7 +97,7 @@ def _phase_row(phase: PhaseLines, across: Scale, row: int) -> str:
 
 
 def _residual(scan: FittedScan, across: Scale, top: float, bottom: float) -> str:
-    """Draw (measured - fit) in units of the counting uncertainty, which treats all angles alike."""
+    """Return (measured - fit) over the counting uncertainty, which treats all angles alike."""
     sigma = np.sqrt(np.maximum(scan.fitted, 1.0))
     scaled = (scan.observed - scan.fitted) / sigma
     reach = max(4.0, float(np.ceil(np.percentile(np.abs(scaled), 99.5))))

@@ -7,6 +7,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import duration_text
+from labenv.campaigns.provenance import versions
 from labenv.web.diffraction_chart import diffraction_chart
 from labenv.web.progress_chart import progress_chart
 from labenv.web.timeline_chart import timeline_chart
@@ -41,8 +42,6 @@ def render_report(
     import jinja2
     from markupsafe import Markup
 
-    from labenv import __version__
-
     folder = files("labenv.web")
     environment = jinja2.Environment(
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined
@@ -51,7 +50,7 @@ def render_report(
     best = summary.best
     drawn = scan is not None and best is not None
     return template.render(
-        version=__version__,
+        version=versions().get("labenv", "(not installed)"),
         style=Markup((folder / "report.css").read_text(encoding="utf-8")),
         summary=summary,
         tiles=_tiles(summary),

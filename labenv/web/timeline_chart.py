@@ -58,7 +58,7 @@ def timeline_chart(summary: CampaignSummary) -> str:
 
 
 def _ordered_stations(uses: list[StationUse]) -> list[str]:
-    """Furnaces first, for they take the time; then in order of first use."""
+    """Return furnaces first, for they take the time; then the others in order of first use."""
     first: dict[str, float] = {}
     for use in uses:
         first[use.station] = min(first.get(use.station, use.started_s), use.started_s)

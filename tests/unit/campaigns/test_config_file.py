@@ -1,0 +1,164 @@
+"""The campaign file: what is read, and what is said about what cannot be."""
+
+from __future__ import annotations
+
+import codecs
+from pathlib import Path
+
+import pytest
+
+from labenv.campaigns import load_campaign, parse_campaign, with_overrides
+from labenv.errors import ConfigError
+
+EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
+
+RECIPES = """\
+name: recipes
+recipes:
+  - name: one
+    citation: A. Author, J. Sources 1 (2000) 1
+    published: {phases: {BaTiO3: null}, statement: it formed}
+    proposal:
+      operations:
+        - op: dose
+          precursors: [{substance: BaCO3, mass: 2.5 g}]
+        - {op: mix, duration: 1 h}
+"""
+
+
+def refused(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        parse_campaign(text, "c.yaml")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("path", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_every_example_is_a_campaign(path: Path) -> None:
+    assert load_campaign(path).name
+
+
+def test_defaults_are_filled_in() -> None:
+    config = parse_campaign("name: x")
+    assert (config.task, config.policy.name, config.seed) == ("batio3-synthesis", "bayesian", 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: x\npolicy:\n  nam: b\n", "c.yaml:3: policy.nam: unknown key; did you mean 'name'?"),
+        ("name: x\n\nlab:\n  furnacs: 3\n", "c.yaml:4: lab.furnacs: unknown key; did you mean 'furn"),
+        ("name: x\nbogus: 1\n", "c.yaml:2: bogus: unknown key (allowed here: budget, description"),
+        ("name: x\nseed: .nan\n", "c.yaml:2: seed: must be a finite number"),
+        ("name: x\nseed: -1\n", "c.yaml:2: seed: must be greater than or equal to 0 (given: -1)"),
+        ("name: x\nbudget: {experiments: -3}\n", "c.yaml:2: budget.experiments: must be greater"),
+        ("name: x\nbudget:\n  lab_time: 7\n", "c.yaml:3: budget.lab_time: 7 has no unit"),
+        ("name: x\nname: y\n", "c.yaml:2: the key 'name' stands twice"),
+        ("seed: 1\n", "c.yaml:1: name: this key is missing"),
+        ("a: [1\n", "c.yaml:2: expected ',' or ']'"),
+        ("name: x\n\tseed: 1\n", "indented with spaces, not tabs"),
+        ("", "c.yaml: the file is empty"),
+        ("- 1\n", "c.yaml: the file is a list"),
+        ("name: x\n---\nname: y\n", "c.yaml:2: but found another document"),
+        ("a: &a [*a]\n", "c.yaml:1: the value contains itself"),
+        ("? [1, 2]\n: x\n", "c.yaml:1: a key must be plain text"),
+        ("name: !!python/object:os.system x\n", "could not determine a constructor"),
+    ],
+)
+def test_faults_are_named_by_line(text: str, message: str) -> None:
+    assert message in refused(text)
+
+
+def test_faults_inside_an_operation_name_the_keys_of_that_operation() -> None:
+    text = RECIPES.replace("{op: mix, duration: 1 h}", "{op: mix, durashun: 1 h}")
+    message = refused(text)
+    assert "c.yaml:10: recipes[0].proposal.operations[1].durashun: unknown key; did you" in message
+    assert "(allowed here: duration, method, op)" in message
+
+
+def test_a_list_is_not_called_too_short_for_its_refused_items() -> None:
+    message = refused(RECIPES.replace("mass: 2.5 g", "mass: 2.5"))
+    assert "c.yaml:9: recipes[0].proposal.operations[0].precursors[0].mass: 2.5 has no" in message
+    assert "at least 1 item" not in message
+
+
+def test_an_unknown_operation_lists_the_known_ones() -> None:
+    message = refused(RECIPES.replace("op: mix", "op: bake"))
+    assert "c.yaml:10: recipes[0].proposal.operations[1]:" in message
+    assert "'bake'" in message
+    assert "'heat'" in message
+
+
+def test_an_alias_bomb_is_refused_soon() -> None:
+    lines = ["a0: &a0 [x, x, x, x, x, x, x, x, x, x]"]
+    lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 9)]
+    assert "unfolds to too many values" in refused("\n".join(lines))
+
+
+def test_merge_keys_and_exponents_are_understood() -> None:
+    config = parse_campaign(
+        "name: x\nlab: &lab {furnaces: 3, machine_failure_rate: 1e-3}\npolicy: {options: {<<: "
+        "*lab, furnaces: 4}}\n"
+    )
+    assert config.lab.machine_failure_rate == 1e-3
+    assert config.policy.options == {"furnaces": 4, "machine_failure_rate": 1e-3}
+
+
+@pytest.mark.parametrize(
+    ("encoding", "mark"),
+    [
+        ("utf-8", b""),
+        ("utf-8", codecs.BOM_UTF8),
+        ("utf-16-le", codecs.BOM_UTF16_LE),
+        ("utf-16-be", codecs.BOM_UTF16_BE),
+        ("utf-32-le", codecs.BOM_UTF32_LE),
+    ],
+)
+def test_marked_encodings_are_read(tmp_path: Path, encoding: str, mark: bytes) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes(mark + "name: Bärium\r\nseed: 3\r\n".encode(encoding))
+    assert load_campaign(path).name == "Bärium"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("name: x\n".encode("utf-16-le"), "UTF-16 without a byte order mark"),
+        ("a: 1\nname: Bärium\n".encode("latin-1"), "c.yaml:2: the campaign file is not UTF-8"),
+        (b"\x89PNG\r\n\x1a\n\x00\x00", "is not UTF-8"),
+    ],
+)
+def test_other_encodings_are_refused_with_advice(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes(content)
+    with pytest.raises(ConfigError, match="save it as UTF-8") as caught:
+        load_campaign(path)
+    assert message in str(caught.value)
+
+
+def test_missing_files_and_folders_are_told_apart(tmp_path: Path) -> None:
+    (tmp_path / "batio3.yaml").write_text("name: x")
+    with pytest.raises(ConfigError, match=r"there is no campaign file .*the folder has batio3\.yaml"):
+        load_campaign(tmp_path / "batio.yaml")
+    with pytest.raises(ConfigError, match="is a folder"):
+        load_campaign(tmp_path)
+    with pytest.raises(ConfigError, match="there is no folder"):
+        load_campaign(tmp_path / "no" / "x.yaml")
+
+
+def test_overrides_replace_policy_budget_and_seed() -> None:
+    config = parse_campaign("name: x\npolicy: {name: bayesian, options: {a: 1}}\nbudget: {cost: 50}")
+    changed = with_overrides(config, policy="sobol", experiments=7, seed=9)
+    assert changed.policy.name == "sobol"
+    assert changed.policy.options == {}
+    assert changed.budget is not None
+    assert (changed.budget.experiments, changed.budget.cost, changed.seed) == (7, 50, 9)
+    assert with_overrides(config) == config
+    assert with_overrides(config, policy="bayesian") == config
+
+
+def test_recipes_take_no_policy() -> None:
+    config = parse_campaign(RECIPES)
+    with pytest.raises(ConfigError, match="replays recipes"):
+        with_overrides(config, policy="sobol")
