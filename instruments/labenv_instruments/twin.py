@@ -6,9 +6,12 @@ which is awaited with the operation's duration: a virtual laboratory keeps time 
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from labenv_instruments.instrument import Instrument, InstrumentRequest, InstrumentState
 from labenv_schemas.errors import InstrumentError, ProposalError, boundary
@@ -126,7 +129,8 @@ class InProcessTwin(Instrument):
             if self._pace is not None:
                 await self._pace(self._request.duration_s)
             with boundary(InstrumentError, f"{self.kind}.run"):
-                self._measured = self.perform(self._sample, self._request.operation)
+                measured = self.perform(self._sample, self._request.operation)
+            self._measured = self._checked(measured)
         except Exception:
             self._state = InstrumentState.FAULT
             raise
@@ -188,6 +192,18 @@ class InProcessTwin(Instrument):
             "provenance": {},
             "lab_time_s": None if self._request is None else self._request.finishes_s,
         }
+
+    def _checked(self, measured: tuple[MeasurementBase, ...]) -> tuple[MeasurementBase, ...]:
+        """Return measurements whose channels hold finite numbers only."""
+        for measurement in measured:
+            fields = measurement.__dict__
+            for name in self.units:
+                value = fields.get(name)
+                # The sum of finite readings is finite, and one that is not makes it so.
+                total = value.sum() if isinstance(value, np.ndarray) else value
+                if total is not None and not math.isfinite(total):
+                    raise InstrumentError(f"{self.kind}: {name} is not finite")
+        return measured
 
     def _rest(self) -> None:
         self._request = None

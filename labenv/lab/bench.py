@@ -422,12 +422,11 @@ def _pattern_basis(structures: tuple[str, ...], grid: ScanGrid) -> PatternBasis:
 
     library = phase_library()
     spec = DiffractometerSpec(start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points)
-    # TEMPORARY while the structure library grows: a missing phase borrows rutile's place.
-    names = [name if name in library else "BaTiO3-cubic" for name in structures]
+    # TEMPORARY while the structure library grows.
+    names = [name if name in library else "BaTi4O9" for name in structures]
     return PatternBasis(tuple(library.get(name) for name in names), spec)
 
 
-@lru_cache(maxsize=8)
 def load_bench(system_name: str = "Ba-Ti-C-O") -> Bench:
     """Return the bench of a chemical system.
 
@@ -437,6 +436,11 @@ def load_bench(system_name: str = "Ba-Ti-C-O") -> Bench:
     Returns:
         The bench; the same object for the same name.
     """
+    return _load_bench(system_name)
+
+
+@lru_cache(maxsize=8)
+def _load_bench(system_name: str) -> Bench:
     from labenv.lab.shelf import load_shelf
     from labenv.physics.reactions import load_system
 

@@ -20,16 +20,21 @@ from labenv.lab.stations import Station, StationStatus, finish_now
 from labenv.lab.streams import stream
 from labenv.lab.timing import cold_again_s, operation_cost, operation_time
 from labenv_instruments.instrument import InstrumentRequest
-from labenv_schemas.errors import BoundaryError
+from labenv_schemas.errors import BoundaryError, ProposalError
 from labenv_schemas.proposal import Heat
 
 if TYPE_CHECKING:
-    from labenv.lab.experiment import Experiment
+    from labenv.lab.experiment import Experiment, Failure
     from labenv.lab.recorder import Recorder
     from labenv.lab.sample import World
     from labenv_schemas.outcome import Outcome, OutcomeStatus
 
 REPAIR_S = 3600.0  # until a station works again after a failure
+_STATUS_OF: dict[Failure, OutcomeStatus] = {
+    "machine": "failed_machine",
+    "chemistry": "failed_chemistry",
+    "refused": "invalid",
+}
 
 
 class Executor:
@@ -201,6 +206,10 @@ class Executor:
             return OperationResult(
                 finished_s, free_s + REPAIR_S, cost, failure="machine", message=str(error)
             )
+        except ProposalError as error:  # past the interlocks, but no device should do it
+            return OperationResult(
+                finished_s, free_s, cost, failure="refused", message=str(error)
+            )
         if sample.lost is not None:
             return OperationResult(
                 finished_s, free_s, cost, measurements, failure="chemistry", message=sample.lost
@@ -227,9 +236,7 @@ class Executor:
         experiment.measurements.extend(result.measurements)
         self._recorder.operation_finished(experiment, record, result)
         if result.failure is not None:
-            status: OutcomeStatus = (
-                "failed_machine" if result.failure == "machine" else "failed_chemistry"
-            )
+            status = _STATUS_OF[result.failure]
             self._conclude(experiment, status, result.message, now_s)
         elif experiment.position + 1 == len(experiment.operations):
             self._conclude(experiment, "ok", None, now_s)
@@ -253,10 +260,9 @@ class Executor:
     ) -> None:
         experiment.done, experiment.station, experiment.started_s = True, None, None
         name = experiment.ticket.experiment_id
-        self._recorder.record(
+        moment = self._recorder.record(
             "outcome", name, now_s, lambda: {"status": status, "message": message}
         )
-        moment = self._recorder.outcome_moment(name)
         self.ready.append(experiment.outcome(status, message, now_s, moment))
 
     def refuse(self, experiment: Experiment, message: str, now_s: float) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from labenv_schemas.outcome import OutcomeStatus
     from labenv_schemas.proposal import Operation
 
-Failure = Literal["chemistry", "machine"]
+Failure = Literal["chemistry", "machine", "refused"]
 
 
 @dataclass(frozen=True, slots=True)

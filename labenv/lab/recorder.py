@@ -42,11 +42,6 @@ class Recorder:
         """Whether there is a journal."""
         return self._journal is not None
 
-    @property
-    def now(self) -> datetime | None:
-        """The wall clock's time, UTC, where a record is kept."""
-        return utc_now() if self._journal is not None else None
-
     def load(self, events: Iterable[JournalEvent]) -> list[JournalEvent]:
         """Take note of what the journal already holds.
 
@@ -76,7 +71,7 @@ class Recorder:
         lab_time_s: float,
         data: Callable[[], dict[str, Any]] = dict,
         operation: int = -1,
-    ) -> None:
+    ) -> datetime | None:
         """Append an event unless an earlier life did.
 
         Args:
@@ -85,18 +80,22 @@ class Recorder:
             lab_time_s: When, s.
             data: Gives the particulars; called only if they are needed.
             operation: Which operation, if it is about one.
-        """
-        if self._journal is None or (kind, experiment_id, operation) in self._known:
-            return
-        content = data() if operation < 0 else {"operation": operation, **data()}
-        event = JournalEvent(self._sequence, kind, experiment_id, lab_time_s, content, utc_now())
-        self._journal.append(event)
-        self._sequence += 1
 
-    def outcome_moment(self, experiment_id: str) -> datetime | None:
-        """Return when an outcome was first written down, or the wall clock's time now."""
-        event = self._known.get(("outcome", experiment_id, -1))
-        return self.now if event is None else event.recorded_at
+        Returns:
+            When it was written down, wall clock, UTC; None where no record is kept.
+        """
+        if self._journal is None:
+            return None
+        known = self._known.get((kind, experiment_id, operation))
+        if known is not None:
+            return known.recorded_at
+        content = data() if operation < 0 else {"operation": operation, **data()}
+        moment = utc_now()
+        self._journal.append(
+            JournalEvent(self._sequence, kind, experiment_id, lab_time_s, content, moment)
+        )
+        self._sequence += 1
+        return moment
 
     def recorded_result(self, experiment: Experiment, started_s: float) -> OperationResult | None:
         """Return what the journal says the waiting operation of an experiment gave.
@@ -110,6 +109,7 @@ class Recorder:
 
         Raises:
             ConfigError: If the record does not fit this lab.
+            StoreError: If it is broken.
         """
         name = experiment.ticket.experiment_id
         event = self._known.get(("operation_finished", name, experiment.position))

@@ -169,7 +169,6 @@ class Shelf:
         return f"{name!r} is not on the shelf; there are {_listed(self.names)}"
 
 
-@lru_cache(maxsize=8)
 def load_shelf(system_name: str = "Ba-Ti-C-O") -> Shelf:
     """Load the shelf of a chemical system.
 
@@ -183,15 +182,21 @@ def load_shelf(system_name: str = "Ba-Ti-C-O") -> Shelf:
         UnknownPluginError: If no shelf file names that system.
         ConfigError: If the file is inconsistent.
     """
-    system = load_system(system_name)
+    return _load_shelf(system_name)
+
+
+@lru_cache(maxsize=8)
+def _load_shelf(system_name: str) -> Shelf:
     known: list[str] = []
     for entry in sorted(_FOLDER.iterdir(), key=lambda e: e.name):
         if entry.name.startswith("shelf_") and entry.name.endswith(".toml"):
             content = tomllib.loads(entry.read_text(encoding="utf-8"))
             known.append(content["system"])
             if content["system"] == system_name:
-                return read_shelf(content, system)
-    raise UnknownPluginError(f"no shelf for {system_name!r}; there are shelves for {known}")
+                return read_shelf(content, load_system(system_name))
+    raise UnknownPluginError(
+        f"no shelf for {system_name!r}; there are shelves for {', '.join(known)}"
+    )
 
 
 def read_shelf(content: Mapping[str, Any], system: ReactionSystem) -> Shelf:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-
 from labenv_instruments.trusted import trusted
 from labenv_instruments.twin import InProcessTwin, ensure
 from labenv_schemas.errors import InstrumentError
@@ -87,8 +85,8 @@ class PowderDiffractometer(InProcessTwin):
             InstrumentError: If the detector gave numbers that no detector gives.
         """
         angles, counts = sample.diffraction(operation)
-        if angles.shape != counts.shape or not np.isfinite(counts.sum()) or counts.min() < 0.0:
-            raise InstrumentError(f"{self.kind}: the detector returned no finite counts")
+        if angles.shape != counts.shape or counts.min() < 0.0:
+            raise InstrumentError(f"{self.kind}: the detector returned no counts")
         angles.flags.writeable = False
         counts.flags.writeable = False
         scan = trusted(

@@ -1,0 +1,9 @@
+"""Conformance suites for instruments: subclass, override one fixture, inherit the tests.
+
+Public, for authors of drivers; never imported at run time.
+"""
+
+from labenv_instruments.testing.contract import InstrumentContract
+from labenv_instruments.testing.still_sample import StillSample
+
+__all__ = ["InstrumentContract", "StillSample"]

@@ -1,0 +1,83 @@
+"""A sample to test twins with: it does nothing, and its sensors show plausible numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from labenv_schemas.proposal import Dose, Heat, Measure, Mix, Press, Regrind
+
+
+class StillSample:
+    """Implements `SampleView` without any chemistry.
+
+    Args:
+        sample_id: Name on the vial.
+        seed: Of the counts.
+        broken: Whether every sensor shows what no sensor shows (NaN).
+    """
+
+    def __init__(
+        self, sample_id: str = "sample-1", *, seed: int = 0, broken: bool = False
+    ) -> None:
+        self._sample_id = sample_id
+        self._rng = np.random.default_rng(seed)
+        self._broken = broken
+        self.done: list[str] = []
+
+    @property
+    def sample_id(self) -> str:
+        """Name on the vial."""
+        return self._sample_id
+
+    def dispense(self, dose: Dose) -> dict[str, float]:
+        """Show the masses asked for.
+
+        Args:
+            dose: By mass.
+
+        Returns:
+            The masses, kg.
+        """
+        self.done.append("dose")
+        return {p.substance: self._show(p.mass_kg or 1e-3) for p in dose.precursors}
+
+    def mix(self, mix: Mix) -> None:
+        """Take note."""
+        self.done.append(mix.op)
+
+    def press(self, press: Press) -> None:
+        """Take note."""
+        self.done.append(press.op)
+
+    def fire(self, heat: Heat) -> float:
+        """Show the programme's peak, K."""
+        self.done.append("heat")
+        return self._show(heat.peak_k)
+
+    def regrind(self, regrind: Regrind) -> None:
+        """Take note."""
+        self.done.append(regrind.op)
+
+    def diffraction(self, scan: Measure) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Show a background.
+
+        Args:
+            scan: Angles and time.
+
+        Returns:
+            Angles, degrees 2θ, and counts.
+        """
+        self.done.append("measure")
+        angles = np.arange(scan.two_theta_min_deg, scan.two_theta_max_deg, scan.step_deg)
+        return angles, self._show(1.0) * self._rng.poisson(100.0, angles.size).astype(np.float64)
+
+    def _show(self, number: float) -> float:
+        return float("nan") if self._broken else number
+
+
+__all__ = ["StillSample"]
