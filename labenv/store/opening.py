@@ -112,7 +112,7 @@ def require_campaign(connection: Connection, number: int) -> None:
         StoreError: If there is none of that number.
     """
     found = connection.execute(
-        select(Campaign.id).where(Campaign.id == number).with_for_update()
+        select(Campaign.id).where(Campaign.id == number).with_for_update(key_share=True)
     ).scalar()
     if found is None:
         raise StoreError(f"there is no campaign {campaign_name(number)} in this store")
@@ -132,7 +132,7 @@ def inserted(connection: Connection, table: type[Any], row: Row) -> int:
     Raises:
         StoreError: If the database does not say.
     """
-    key = connection.execute(insert(table).values(**row)).inserted_primary_key
+    key = connection.execute(insert(table), row).inserted_primary_key
     if key is None:
         raise StoreError("the database did not return the number of a new row")
     return int(key[0])

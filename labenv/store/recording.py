@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, insert, select, update
+from sqlalchemy import bindparam, func, insert, select, update
 
 from labenv.store.models import (
     Analysis,
@@ -33,6 +33,29 @@ if TYPE_CHECKING:
     from labenv.store.database import Database
     from labenv_schemas.outcome import Outcome, Score
     from labenv_schemas.proposal import Proposal
+
+
+# Built once: making a statement takes SQLAlchemy longer than SQLite takes to carry it out.
+_LOCK_CAMPAIGN = (
+    select(Episode.campaign_id)
+    .join(Campaign, Campaign.id == Episode.campaign_id)
+    .where(Episode.id == bindparam("episode"))
+    .with_for_update(of=Campaign, key_share=True)
+)
+_EXPERIMENT = select(
+    Experiment.id, Experiment.name, Experiment.proposal_digest, Experiment.content_digest
+).where(Experiment.campaign_id == bindparam("campaign"), Experiment.position == bindparam("index"))
+_LAST_COMPLETION = select(func.max(Experiment.completion)).where(
+    Experiment.campaign_id == bindparam("campaign")
+)
+_KNOWN_ARRAYS = select(ArrayBlob.digest).where(
+    ArrayBlob.digest.in_(bindparam("digests", expanding=True))
+)
+_COMPLETE_EXPERIMENT = update(Experiment).where(Experiment.id == bindparam("number"))
+_INSERTS = {
+    table: insert(table)
+    for table in (ArrayBlob, Operation, Measurement, MeasurementArray, Analysis, Reward)
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +143,7 @@ def record_experiment(
             number = inserted(connection, Experiment, submission | columns)
         else:
             number = existing.id
-            connection.execute(update(Experiment).where(Experiment.id == number).values(**columns))
+            connection.execute(_COMPLETE_EXPERIMENT, {"number": number, **columns})
         _insert_parts(connection, number, rows)
 
     database.write(what, work)
@@ -140,21 +163,13 @@ def _submission_row(key: ExperimentKey, proposal: Proposal, experiment_id: str, 
 
 def _existing(connection: Connection, key: ExperimentKey, name: str, digest: str) -> Any:  # noqa: ANN401
     # Locks the campaign first: every writer takes its locks in the same order.
-    campaign = connection.execute(
-        select(Episode.campaign_id)
-        .join(Campaign, Campaign.id == Episode.campaign_id)
-        .where(Episode.id == key.episode)
-        .with_for_update(of=Campaign)
-    ).scalar()
+    campaign = connection.execute(_LOCK_CAMPAIGN, {"episode": key.episode}).scalar()
     if campaign != key.campaign:
         raise StoreError(
             f"{key.text}: there is no episode {episode_name(key.episode)} in that campaign"
         )
-    found = connection.execute(
-        select(
-            Experiment.id, Experiment.name, Experiment.proposal_digest, Experiment.content_digest
-        ).where(Experiment.campaign_id == key.campaign, Experiment.position == key.index)
-    ).first()
+    place = {"campaign": key.campaign, "index": key.index}
+    found = connection.execute(_EXPERIMENT, place).first()
     if found is not None and found.name != name:
         raise StoreError(f"{key.text} has been recorded under the name {found.name}, not {name}")
     if found is not None and found.proposal_digest != digest:
@@ -163,9 +178,7 @@ def _existing(connection: Connection, key: ExperimentKey, name: str, digest: str
 
 
 def _next_completion(connection: Connection, campaign: int) -> int:
-    last = connection.execute(
-        select(func.max(Experiment.completion)).where(Experiment.campaign_id == campaign)
-    ).scalar()
+    last = connection.execute(_LAST_COMPLETION, {"campaign": campaign}).scalar()
     return 0 if last is None else int(last) + 1
 
 
@@ -179,17 +192,15 @@ def _insert_parts(connection: Connection, number: int, rows: ExperimentRows) -> 
         (Reward, [] if rows.reward is None else [rows.reward]),
     ):
         if parts:
-            connection.execute(insert(table), [{"experiment_id": number, **part} for part in parts])
+            connection.execute(
+                _INSERTS[table], [{"experiment_id": number, **part} for part in parts]
+            )
 
 
 def _insert_arrays(connection: Connection, rows: ExperimentRows) -> None:
     if not rows.arrays:
         return
-    known = set(
-        connection.execute(
-            select(ArrayBlob.digest).where(ArrayBlob.digest.in_(list(rows.arrays)))
-        ).scalars()
-    )
+    known = set(connection.execute(_KNOWN_ARRAYS, {"digests": list(rows.arrays)}).scalars())
     missing = [
         {
             "digest": packed.digest,
@@ -202,4 +213,4 @@ def _insert_arrays(connection: Connection, rows: ExperimentRows) -> None:
         if digest not in known
     ]
     if missing:
-        connection.execute(insert(ArrayBlob), missing)
+        connection.execute(_INSERTS[ArrayBlob], missing)
