@@ -2,7 +2,8 @@
 
 - `quantify(diffractogram, phases)` fits one real or simulated scan in full (texture, cell, widths,
   displacement, background) and answers with a `PhaseAnalysis`.
-- `identify(diffractogram, elements)` searches the structure library first.
+- `identify(diffractogram, elements)` finds out first which phases of the library are there.
+- `fit_phases` and `search_phases` do the same and return the fitted curves as well.
 - `PhaseQuantifier(phases, spec).run_batch(counts)` does thousands of scans of one instrument a
   second for reinforcement learning.
 
@@ -15,17 +16,32 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from labenv.analysis.fit import PatternFit, fit_phases, quantify
+    from labenv.analysis.identify import identify, search_phases
     from labenv.analysis.quantifier import PhaseQuantifier, QuantifiedBatch
 
-__all__ = ["PhaseQuantifier", "QuantifiedBatch"]
+__all__ = [
+    "PatternFit",
+    "PhaseQuantifier",
+    "QuantifiedBatch",
+    "fit_phases",
+    "identify",
+    "quantify",
+    "search_phases",
+]
 
 _HOMES = {
-    "PhaseQuantifier": "labenv.analysis.quantifier",
-    "QuantifiedBatch": "labenv.analysis.quantifier",
+    "PatternFit": "fit",
+    "PhaseQuantifier": "quantifier",
+    "QuantifiedBatch": "quantifier",
+    "fit_phases": "fit",
+    "identify": "identify",
+    "quantify": "fit",
+    "search_phases": "identify",
 }
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)

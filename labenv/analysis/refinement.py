@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labenv.analysis.batch_kernel import gram_rows
+from labenv.analysis.least_squares import solve_nonnegative
 from labenv.analysis.pattern_model import SHARED, Optics, PhaseModel, Texture
 
 if TYPE_CHECKING:
@@ -25,29 +26,49 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Priors:
-    """Typical values and spreads of the parameters; spreads are standard deviations.
+    """Typical values of the parameters and their spreads (standard deviations).
 
     Attributes:
+        width_deg: Typical full width of the scan's lines, degrees; sets the scale of all widths.
+        overflow: Typical sinθ below which the beam is longer than the sample, and its spread.
         displacement_deg: Spread of the displacement shift, degrees.
         zero_deg: Spread of the zero error, degrees.
-        gauss_deg2: Typical squared Gaussian width and its spread, degrees².
-        asymmetry_deg: Typical asymmetry and its spread, degrees.
+        level_deg: Spread of the distance of two surface levels' shifts, degrees.
         cell: Spread of the relative change of 1/d².
-        size_deg: Typical size width and its spread, degrees.
-        strain_deg: Typical strain width and its spread, degrees.
         texture: Spread of the texture exponents.
     """
 
+    width_deg: float = 0.27
+    overflow: tuple[float, float] = (0.08, 0.06)
     displacement_deg: float = 0.10
     zero_deg: float = 0.01
-    gauss_deg2: tuple[float, float] = (0.015, 0.015)
-    asymmetry_deg: tuple[float, float] = (0.01, 0.02)
-    overflow: tuple[float, float] = (0.22, 0.05)
     level_deg: float = 0.15
     cell: float = 0.004
-    size_deg: tuple[float, float] = (0.10, 0.15)
-    strain_deg: tuple[float, float] = (0.10, 0.20)
     texture: float = 0.7
+
+    def shared_rows(self) -> list[tuple[float, float, float, float]]:
+        """Return (typical value, spread, least, most) of the shared parameters."""
+        h = self.width_deg
+        return [
+            (0.0, self.displacement_deg, -0.6, 0.6),
+            (0.0, self.zero_deg, -0.1, 0.1),
+            (0.25 * h * h, 0.25 * h * h, 0.0035 * h * h, 2.2 * h * h),
+            (0.04 * h, 0.08 * h, 0.0, 0.4 * h),
+            (*self.overflow, 0.005, 0.5),
+            (0.0, self.level_deg, 0.0, 0.6),
+            (1.0, 0.3, 0.03, 1.0),
+        ]
+
+    def phase_rows(self, phase: PhaseModel) -> list[tuple[float, float, float, float]]:
+        """Return (typical value, spread, least, most) of a phase's parameters."""
+        h = self.width_deg
+        return [
+            (0.0, np.inf, 0.0, np.inf),
+            *[(0.0, self.cell, -4 * self.cell, 4 * self.cell)] * phase.cell_count,
+            (0.4 * h, 0.6 * h, 0.0, 10.0 * h),
+            (0.4 * h, 0.8 * h, 0.0, 15.0 * h),
+            *[(0.0, self.texture, -4.0, 4.0)] * (phase.cell_count - 1),
+        ]
 
 
 @dataclass
@@ -119,25 +140,12 @@ class Refinement:
         self._lay_out_priors()
 
     def _lay_out_priors(self) -> None:
-        pri, size = self.priors, self._size
+        size = self._size
         mean, spread = np.zeros(size), np.full(size, np.inf)
         low, high = np.full(size, -np.inf), np.full(size, np.inf)
-        shared = (
-            (0.0, pri.displacement_deg, -0.5, 0.5),
-            (0.0, pri.zero_deg, -0.1, 0.1),
-            (*pri.gauss_deg2, 2.5e-4, 0.16),
-            (*pri.asymmetry_deg, 0.0, 0.1),
-            (*pri.overflow, 0.005, 0.5),
-            (0.0, pri.level_deg, 0.0, 0.6),
-            (1.0, 0.3, 0.03, 1.0),
-        )
-        rows: list[tuple[float, float, float, float]] = list(shared)
+        rows = self.priors.shared_rows()
         for phase in self.phases:
-            rows.append((0.0, np.inf, 0.0, np.inf))
-            rows += [(0.0, pri.cell, -4 * pri.cell, 4 * pri.cell)] * phase.cell_count
-            rows.append((*pri.size_deg, 0.0, 2.5))
-            rows.append((*pri.strain_deg, 0.0, 4.0))
-            rows += [(0.0, pri.texture, -4.0, 4.0)] * (phase.count - 3 - phase.cell_count)
+            rows += self.priors.phase_rows(phase)
         table = np.array(rows)
         count = len(table)
         mean[:count], spread[:count], low[:count], high[:count] = table.T
@@ -163,29 +171,46 @@ class Refinement:
             total += own[0] * block[SHARED]
         return total
 
-    def start(self) -> None:
-        """Set starting scales and background by alternating a non-negative fit of the columns."""
-        from scipy.optimize import nnls
+    def start(self, background: NDArray[np.float64]) -> None:
+        """Set starting scales, displacement and background.
 
-        counts = self.counts
-        self._floor = 0.05 * np.sqrt(max(float(np.median(counts)), 1.0))
+        The scan's lines are moved step by step against those of the phases, and the best
+        non-negative mixture over all shifts is taken.
+
+        Args:
+            background: Rough background, counts, shape (M,).
+        """
+        level = np.maximum(background, 1.0)
+        self.parameters[self._smooth_start :] = np.linalg.lstsq(
+            (self._smooth / np.sqrt(level)).T, background / np.sqrt(level), rcond=None
+        )[0]
+        self._floor = 0.05 * float(np.sqrt(np.median(level)))
         self._evaluate()
-        columns = [self._rows[self.scale_index(p)] for p in range(len(self.phases))]
-        weight = 1.0 / np.sqrt(np.maximum(counts, 1.0))
-        lines = (np.stack(columns) * weight).T
-        smooth = (self._smooth * weight).T
-        norm = np.maximum(np.linalg.norm(lines, axis=0), 1e-30)
-        # background terms may take either sign
-        scaled = np.hstack([lines / norm, smooth, -smooth])
-        solution, _ = nnls(scaled, counts * weight)
-        count, terms = len(columns), len(self._smooth)
-        scales = solution[:count] / norm
-        strongest = float((scales * norm).max()) or 1.0
-        for p in range(count):
-            self.parameters[self.scale_index(p)] = max(scales[p], 1e-3 * strongest / norm[p])
-        self.parameters[self._smooth_start :] = (
-            solution[count : count + terms] - solution[count + terms :]
-        )
+        where = [self.scale_index(p) for p in range(len(self.phases))]
+        columns = self._rows[where].copy()
+        norm = np.maximum(np.sqrt((columns**2 / level).sum(axis=1)), 1e-30)
+        columns /= norm[:, None]
+        weighted = columns / level
+        gram = weighted @ columns.T
+        net = self.counts - background
+        reach = int(0.45 / self.optics.step_deg)
+        stride = max(1, int(0.3 * self.priors.width_deg / self.optics.step_deg))
+        best, best_scales, best_shift = 0.0, np.zeros(len(where)), 0
+        for shift in sorted(range(-reach, reach + 1, stride), key=abs):
+            right = weighted @ np.roll(net, -shift)
+            scales = np.empty(len(where))
+            solve_nonnegative(gram, right, np.zeros(len(where), dtype=np.bool_), scales)
+            gain = float(scales @ right)
+            if gain > 1.02 * best:
+                best, best_scales, best_shift = gain, scales, shift
+        self.parameters[0] = -best_shift * self.optics.step_deg
+        least = 2e-3 * float(best_scales.max())
+        self.parameters[where] = np.maximum(best_scales, least) / norm
+
+    def line_areas(self) -> NDArray[np.float64]:
+        """Return each phase's part of the pattern, counts, shape (P,)."""
+        where = [self.scale_index(p) for p in range(len(self.phases))]
+        return np.asarray(self._rows[where].sum(axis=1) * self.parameters[where])
 
     def coarse_indices(self) -> list[int]:
         """Return the parameters to hold while positions and widths are still rough."""

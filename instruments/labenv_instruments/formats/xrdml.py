@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 NAME = "PANalytical XRDML"
 _LENGTHS_M = {"mm": 1e-3, "m": 1.0, "cm": 1e-2}
+_SLIT_LENGTHS = ("height", "distanceToSample")
 _POWDER_AXES = {"gonio", "2theta", "2theta-omega", "omega-2theta", "theta-theta"}
 
 
@@ -117,13 +118,16 @@ def _diffractogram(
     order = slice(None) if angles[-1] >= angles[0] else slice(None, None, -1)
     start = scan.findtext("header/startTimeStamp")
     provenance = {"file": source, "format": NAME, "encoding": encoding}
+    beam_height_m = _beam_height_m(measurement)
+    if beam_height_m is not None:
+        provenance["beam_height_m"] = f"{beam_height_m:.6f}"
     return Diffractogram(
         two_theta_deg=angles[order],
         counts=counts[order],
         intensity_unit=unit,
         counting_time_s=_counting_time(points, source),
         radiation=_radiation(measurement, source),
-        goniometer_radius_m=_radius(measurement),
+        goniometer_radius_m=_length_m(measurement.find("diffractedBeamPath/radius")),
         instrument=_identity(measurement, scan),
         measured_at=_moment(start),
         flags=tuple(flags),
@@ -194,11 +198,23 @@ def _radiation(measurement: Element, source: str) -> Radiation:
     )
 
 
-def _radius(measurement: Element) -> float | None:
-    radius = measurement.find("diffractedBeamPath/radius")
-    if radius is None or not radius.text:
+def _beam_height_m(measurement: Element) -> float | None:
+    """Return the height of the beam at the sample, from a fixed divergence slit's own numbers."""
+    path = measurement.find("incidentBeamPath")
+    slit = None if path is None else path.find("divergenceSlit")
+    if path is None or slit is None:
         return None
-    return float(radius.text) * _LENGTHS_M.get(radius.get("unit") or "mm", 1e-3)
+    lengths = (_length_m(path.find("radius")), *map(_length_m, map(slit.find, _SLIT_LENGTHS)))
+    radius_m, height_m, distance_m = lengths
+    if radius_m is None or height_m is None or not distance_m:
+        return None
+    return height_m * radius_m / distance_m
+
+
+def _length_m(element: Element | None) -> float | None:
+    if element is None or not element.text:
+        return None
+    return float(element.text) * _LENGTHS_M.get(element.get("unit") or "mm", 1e-3)
 
 
 def _identity(measurement: Element, scan: Element) -> InstrumentIdentity:
