@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from labenv.campaigns.config_file import load_campaign, parse_campaign, with_overrides
 
 if TYPE_CHECKING:
-    from labenv.campaigns.runner import CampaignRunner, Progress
+    from labenv.campaigns.progress import Progress
+    from labenv.campaigns.runner import CampaignRunner
     from labenv.campaigns.summarise import comparisons, summarise
 
 __all__ = [
@@ -26,7 +27,7 @@ __all__ = [
 
 _LATER = {
     "CampaignRunner": "labenv.campaigns.runner",
-    "Progress": "labenv.campaigns.runner",
+    "Progress": "labenv.campaigns.progress",
     "comparisons": "labenv.campaigns.summarise",
     "summarise": "labenv.campaigns.summarise",
 }

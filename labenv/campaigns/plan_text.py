@@ -47,10 +47,38 @@ def plan_text(proposal: Proposal) -> str:
         proposal: The plan.
 
     Returns:
-        Such as ``"BaCO3 + TiO2 (anatase), ball mill 2 h, 1100 °C 6 h in air"``.
+        Such as ``"12 mmol BaCO3 + 12 mmol TiO2 (anatase), ball mill 2 h, 1100 °C 6 h in air"``;
+        what is done several times in a row is written once, as in ``"2 × (regrind 15 min, ...)"``.
     """
     parts = [_operation_text(operation) for operation in proposal.operations]
-    return ", ".join(part for part in parts if part)
+    return ", ".join(_folded([part for part in parts if part]))
+
+
+def _folded(parts: list[str]) -> list[str]:
+    """Return the parts with the longest repetition at each place folded into one."""
+    folded: list[str] = []
+    place = 0
+    while place < len(parts):
+        width, times = _repetition(parts[place:])
+        if times > 1:
+            folded.append(f"{times} × ({', '.join(parts[place : place + width])})")
+            place += width * times
+        else:
+            folded.append(parts[place])
+            place += 1
+    return folded
+
+
+def _repetition(parts: list[str]) -> tuple[int, int]:
+    """Return width and count of the repetition at the head that covers most parts."""
+    best = (1, 1)
+    for width in range(1, len(parts) // 2 + 1):
+        times = 1
+        while parts[times * width : (times + 1) * width] == parts[:width]:
+            times += 1
+        if times > 1 and times * width > best[0] * best[1]:
+            best = (width, times)
+    return best
 
 
 def _operation_text(operation: Operation) -> str:

@@ -29,10 +29,13 @@ class ReplayedLab:
     Args:
         lab: A new lab, of the same configuration and seed as the one that wrote the journal.
         events: The journal, in order.
+
+    Attributes:
+        world: The lab itself.
     """
 
     def __init__(self, lab: Lab, events: Sequence[JournalEvent]) -> None:
-        self._lab = lab
+        self.world = self._lab = lab
         self._submitted = deque(_submissions(events))
         lab.resume(events)
         reached = lab.collect("none")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from labenv.campaigns.comparison import RecipeComparison, compare
 from labenv.campaigns.plan_text import plan_text
-from labenv.campaigns.runner import policy_name
+from labenv.campaigns.setup import policy_name
 from labenv.campaigns.summary import CampaignSummary, ExperimentRow, StationUse
 from labenv.tasks import make_task
 from labenv_schemas.errors import UnknownPluginError

@@ -143,8 +143,13 @@ def _cells(row: ExperimentRow) -> dict[str, str]:
         "reward": "-" if row.reward is None else f"{row.reward:+.3f}",
         "finished": "-" if row.finished_s is None else duration_text(row.finished_s),
         "plan": f"{row.recipe}: {row.plan}" if row.recipe else row.plan,
-        "phases": row.message if row.status not in {"ok", "running"} else found or "-",
+        "phases": _shortened(row.message) if row.status not in {"ok", "running"} else found or "-",
     }
+
+
+def _shortened(message: str, most: int = 120) -> str:
+    """Return a message for a table; `labenv show` has all of it."""
+    return message if len(message) <= most else f"{message[:most].rsplit(' ', 1)[0]} ..."
 
 
 def _result_lines(summary: CampaignSummary) -> list[str]:

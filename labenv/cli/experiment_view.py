@@ -53,11 +53,11 @@ def print_experiment(record: ExperimentRecord) -> None:
     if record.outcome is None:
         print_lines("its outcome is not known yet")
         return
-    _print_outcome(record.outcome)
+    _print_outcome(record.outcome, said="" if record.score is None else record.score.reason)
 
 
-def _print_outcome(outcome: Outcome) -> None:
-    if outcome.message:
+def _print_outcome(outcome: Outcome, said: str) -> None:
+    if outcome.message and outcome.message != said:
         print_lines(f"message: {outcome.message}")
     print_lines(*(f"warning: {warning}" for warning in outcome.warnings))
     if outcome.operations:

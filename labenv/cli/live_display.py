@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.live import Live
 
-    from labenv.campaigns.runner import Progress
+    from labenv.campaigns.progress import Progress
 
 
 class Display(Protocol):

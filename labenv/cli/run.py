@@ -21,7 +21,7 @@ from labenv.cli.stores import open_store
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from labenv.store import Store
+    from labenv.store import CampaignRecord, Store
     from labenv_schemas.campaign import CampaignConfig
 
 EXAMPLES = examples(
@@ -127,7 +127,7 @@ def _run(
         The campaign's id.
 
     Raises:
-        ConfigError: If there is no such campaign, or it is finished.
+        ConfigError: If there is nothing to run.
         KeyboardInterrupt: If the user interrupts.
     """
     from labenv.campaigns import CampaignRunner
@@ -139,7 +139,12 @@ def _run(
                 raise ConfigError("there is no campaign to run")
             runner = CampaignRunner.begin(store, config, on_progress=display)
         else:
-            runner = CampaignRunner(store, _resumed(store, config, resume), on_progress=display)
+            record = store.campaign(resume)
+            if record.status == "finished":
+                tell(f"campaign {record.campaign_id} is finished already")
+                return record.campaign_id
+            _compare(config, record)
+            runner = CampaignRunner(store, record.campaign_id, on_progress=display)
         try:
             return runner.run()
         except (Exception, KeyboardInterrupt):
@@ -148,19 +153,12 @@ def _run(
             raise
 
 
-def _resumed(store: Store, config: CampaignConfig | None, resume: str) -> str:
-    record = store.campaign(resume)
-    if record.status == "finished":
-        raise ConfigError(
-            f"campaign {record.campaign_id} is finished; 'labenv report {record.campaign_id}' "
-            "writes its report again"
-        )
+def _compare(config: CampaignConfig | None, record: CampaignRecord) -> None:
     if config is not None and config != record.config:
         tell(
             f"the file differs from what campaign {record.campaign_id} began with; "
             "what the store holds counts"
         )
-    return record.campaign_id
 
 
 def _tell_how_to_resume(campaign_id: str, store_url: str) -> None:

@@ -59,3 +59,20 @@ def test_a_plan_fits_one_line() -> None:
         "900 °C 4 h → 1100 °C 30 min in CO₂, quench, regrind 15 min, "
         "1100 °C 0 s in O₂ 10 Pa / CO₂ 0.1 Pa"
     )
+
+
+def test_what_is_done_several_times_is_written_once() -> None:
+    fire = {"op": "heat", "segments": [{"target": "900 degC", "hold": "1 h"}]}
+    regrind = {"op": "regrind"}
+    plan = parse_proposal({
+        "operations": [
+            {"op": "dose", "precursors": [{"substance": "BaCO3", "mass": "1 g"}]},
+            fire,
+            regrind,
+            fire,
+            regrind,
+            fire,
+            {"op": "measure"},
+        ]
+    })
+    assert plan_text(plan) == "1 g BaCO3, 2 × (900 °C 1 h in air, regrind 15 min), 900 °C 1 h in air"
