@@ -2,16 +2,16 @@
 
 ::
 
-    disconnected ──connect──▶ idle ──prepare──▶ prepared ──run──▶ running ──▶ done ──result──▶ idle
-                                ▲                  │               │ │
-                                └─────abort────────┴───────────────┘ └─ a failure ─▶ fault ─abort─▶ idle
+    disconnected ─connect─▶ idle ─prepare─▶ prepared ─run─▶ running ─▶ done ─result─▶ idle
+                             ▲                 │              │  │
+                             └──────abort──────┴──────────────┘  └─failure─▶ fault ─abort─▶ idle
 
 * `prepare` refuses what the device cannot do with a `ProposalError`, before anything moves.
 * `run` may be cancelled at any await; the device is then already in its safe state.
 * `close` may be called twice and from every state.
 
-A driver that talks over a wire and an in-process twin are both `Instrument`s; the laboratory uses no
-more than this page.
+A driver that talks over a wire and an in-process twin are both `Instrument`s; the laboratory uses
+no more than this page.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The only door through which matter reaches a simulated instrument.
 
-A twin knows nothing of chemistry: it asks the sample that lies in it what happens, and reports what a
-real instrument would display. The simulated laboratory implements this protocol; a real driver has no
-use for it.
+A twin knows nothing of chemistry: it asks the sample that lies in it what happens, and reports
+what a real instrument would display. The simulated laboratory implements this protocol; a real
+driver has no use for it.
 """
 
 from __future__ import annotations

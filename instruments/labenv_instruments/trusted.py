@@ -1,7 +1,7 @@
 """Records made of numbers that were checked where they came from, without checking them again.
 
-Validation costs more than a simulated measurement. A twin checks its arrays once and then uses this;
-whatever comes from outside the process goes through the model's own constructor.
+Validation costs more than a simulated measurement. A twin checks its arrays once and then uses
+this; whatever comes from outside the process goes through the model's own constructor.
 """
 
 from __future__ import annotations

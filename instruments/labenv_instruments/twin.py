@@ -1,7 +1,8 @@
 """In-process twins: simulated devices behind the same life cycle, without a wire.
 
-A twin is loaded with a `SampleView` and lets it compute. It takes no time unless it is given a `pace`,
-which is awaited with the operation's duration: a virtual laboratory keeps time itself and gives none.
+A twin is loaded with a `SampleView` and lets it compute. It takes no time unless it is given a
+`pace`, which is awaited with the operation's duration: a virtual laboratory keeps time itself and
+gives none.
 """
 
 from __future__ import annotations
@@ -194,7 +195,6 @@ class InProcessTwin(Instrument):
         }
 
     def _checked(self, measured: tuple[MeasurementBase, ...]) -> tuple[MeasurementBase, ...]:
-        """Return measurements whose channels hold finite numbers only."""
         for measurement in measured:
             fields = measurement.__dict__
             for name in self.units:

@@ -1,4 +1,7 @@
-"""The laboratory: hidden world, stations, clock, interlocks, journal; `audit` is the door to the truth."""
+"""The laboratory: hidden world, stations, clock, interlocks, journal.
+
+`labenv.lab.audit` is the one door to the truth.
+"""
 
 from labenv.lab.clock import Clock, VirtualClock, WallClock
 from labenv.lab.experiment import Ticket

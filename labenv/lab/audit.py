@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 from labenv_schemas.errors import ConfigError
 
+# This module alone reads the private parts of a lab: it is the door.
+
 if TYPE_CHECKING:
     from labenv.lab.laboratory import Lab
 
@@ -29,7 +31,7 @@ def true_mass_fractions(lab: Lab, experiment_id: str) -> dict[str, float]:
     Raises:
         ConfigError: If the lab has no such experiment.
     """
-    experiment = lab._experiments.get(experiment_id)  # noqa: SLF001 - this is the door
+    experiment = lab._experiments.get(experiment_id)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     if experiment is None:
         raise ConfigError(f"this lab has no experiment {experiment_id!r}")
     done = sum(record.status == "ok" for record in experiment.records)
@@ -37,7 +39,7 @@ def true_mass_fractions(lab: Lab, experiment_id: str) -> dict[str, float]:
     truth = experiment.sample.true_samples
     if truth is None:
         return {}
-    bench = lab._world.bench  # noqa: SLF001 - this is the door
+    bench = lab._world.bench  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
     names = (*bench.system.structures, AMORPHOUS)
     return dict(zip(names, bench.mass_fractions(truth)[0].tolist(), strict=True))
 

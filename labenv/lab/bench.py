@@ -1,8 +1,8 @@
 """The bench: what a laboratory does to powders, composed from the physics, for N samples at once.
 
-This is the one place where dosing, mixing, pressing, firing, grinding and scanning are put together.
-The twins behind the stations call it with one sample, the vector environment with N; every row is
-computed by itself from its own generator, so both get the same bits.
+This is the one place where dosing, mixing, pressing, firing, grinding and scanning are put
+together. The twins behind the stations call it with one sample, the vector environment with N;
+every row is computed by itself from its own generator, so both get the same bits.
 
 Hidden truth lives in `BenchSamples`; only this room and `labenv.lab.audit` may look inside.
 """
@@ -111,7 +111,7 @@ def scan_grid(scan: Measure) -> ScanGrid:
 @lru_cache(maxsize=64)
 def grid_angles(grid: ScanGrid) -> Floats:
     """Return the angles of a grid, degrees 2θ, shape (points,), not writable."""
-    angles = grid.start_deg + grid.step_deg * np.arange(grid.points)
+    angles = grid.start_deg + grid.step_deg * np.arange(grid.points, dtype=np.float64)
     angles.flags.writeable = False
     return angles
 
@@ -408,11 +408,9 @@ class Bench:
         Returns:
             Each phase's share of the mass, then the amorphous share, shape (N, P + 1).
         """
-        mass = np.column_stack([
-            samples.powder.amounts_mol * self.system.molar_mass_kg_mol,
-            samples.inert_kg,
-        ])
-        return mass / np.sum(mass, axis=1, keepdims=True)
+        phases = samples.powder.amounts_mol * self.system.molar_mass_kg_mol
+        mass = np.concatenate([phases, samples.inert_kg[:, None]], axis=1)
+        return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
 @lru_cache(maxsize=16)

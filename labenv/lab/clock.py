@@ -94,8 +94,10 @@ class WallClock:
         Args:
             lab_time_s: The moment, s.
         """
-        while (left_s := lab_time_s - self.now_s) > 0.0:
+        left_s = lab_time_s - self.now_s
+        if left_s > 0.0:
             await asyncio.sleep(left_s / self._speed)
+            self.set_s(lab_time_s)  # timers may be early by their resolution
 
     def __getstate__(self) -> dict[str, float]:
         return {"_speed": self._speed, "_offset_s": self.now_s}

@@ -1,7 +1,7 @@
 """What differs from one episode to the next: the lot in the bottle, the furnace, the goniometer.
 
-Drawn once an episode, each part from its own stream, and never told to a policy. A batch has one row
-an episode, so the single lab (N = 1) and the vector environment (N) share everything.
+Drawn once an episode, each part from its own stream, and never told to a policy. A batch has one
+row an episode, so the single lab (N = 1) and the vector environment (N) share everything.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class EpisodeConditions:
     background: Floats
 
     def __len__(self) -> int:
-        return self.kinetic_factor.shape[0]
+        return len(self.kinetic_factor)
 
     def rows(self, index: NDArray[np.int64] | NDArray[np.bool_] | slice) -> EpisodeConditions:
         """Return the episodes that `index` selects, with repetition if it repeats."""

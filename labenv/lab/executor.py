@@ -1,12 +1,13 @@
-"""The discrete-event engine: samples queue for stations, operations start and end, instant by instant.
+"""The discrete-event engine: samples queue, operations start and end, instant by instant.
 
-An operation is carried out when it starts, because a twin needs no time to compute, and its result is
-believed when it ends: until then nothing outside can see it, and a cancellation throws it away. An
-instant is complete when everything that ends at it has ended and everything that can start at it has
-started; calls from outside happen between instants only. So the times are those of the plans and the
-queues alone, and the results those of the plans alone.
+An operation is carried out when it starts, because a twin needs no time to compute, and its result
+is believed when it ends: until then nothing outside can see it, and a cancellation throws it away.
+An instant is complete when everything that ends at it has ended and everything that can start at
+it has started; calls from outside happen between instants only. So the times are those of the
+plans and the queues alone, and the results those of the plans alone.
 
-Queues are first come, first served; of samples that come at the same instant, the one submitted first.
+Queues are first come, first served; of samples that come at the same instant, the one submitted
+first.
 """
 
 from __future__ import annotations
@@ -207,9 +208,7 @@ class Executor:
                 finished_s, free_s + REPAIR_S, cost, failure="machine", message=str(error)
             )
         except ProposalError as error:  # past the interlocks, but no device should do it
-            return OperationResult(
-                finished_s, free_s, cost, failure="refused", message=str(error)
-            )
+            return OperationResult(finished_s, free_s, cost, failure="refused", message=str(error))
         if sample.lost is not None:
             return OperationResult(
                 finished_s, free_s, cost, measurements, failure="chemistry", message=sample.lost
@@ -281,8 +280,8 @@ class Executor:
 
 def _broke(station: Station) -> str:
     return (
-        f"{station.name} ({station.kind}) broke down during the operation and the sample was lost; this "
-        f"says nothing about the plan, which may be proposed again"
+        f"{station.name} ({station.kind}) broke down during the operation and the sample was lost; "
+        f"this says nothing about the plan, which may be proposed again"
     )
 
 

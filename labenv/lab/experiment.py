@@ -87,7 +87,14 @@ class Experiment:
     done: bool = False
 
     def runs(self, position: int) -> bool:
-        """Whether the operation at a position is what runs now."""
+        """Say whether the operation at a position is what runs now.
+
+        Args:
+            position: Index in the plan.
+
+        Returns:
+            True if it is.
+        """
         return self.started_s is not None and self.position == position
 
     def note(

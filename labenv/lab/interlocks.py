@@ -1,14 +1,16 @@
 """Interlocks: what the lab refuses before anything moves, and what it tells the policy to write.
 
-Two kinds. What a device cannot do stands in its driver (`Instrument.check`). What matter cannot bear
-stands here: charges that would melt, crucibles that would be eaten, plans that make no sense on a
-bench. Only what is certain in advance is refused; a charge that melts on the way is found out in the
-furnace and comes back as `failed_chemistry`.
+Two kinds. What a device cannot do stands in its driver (`Instrument.check`). What matter cannot
+bear stands here: charges that would melt, crucibles that would be eaten, plans that make no sense
+on a bench. Only what is certain in advance is refused; a charge that melts on the way is found out
+in the furnace and comes back as `failed_chemistry`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from labenv_instruments.drivers import load_driver
 from labenv_instruments.trusted import trusted
@@ -126,23 +128,28 @@ class _Charge:
         except ProposalError as error:
             raise ProposalError(f"operations[0] (dose): {error}") from None
         shelf, per_kg = bench.shelf, bench.cations_mol_per_kg
-        cations = sum(
-            (dose.mass_kg or 0.0) * per_kg[shelf.index(dose.substance)]
-            for dose in self.weighed.precursors
-        )
+        cations = np.zeros(per_kg.shape[1])
+        for precursor in self.weighed.precursors:
+            cations += (precursor.mass_kg or 0.0) * per_kg[shelf.index(precursor.substance)]
         self._share = cations / cations.sum()  # (C,)
 
     def check(self, heat: Heat) -> None:
-        """Refuse a firing that would melt this charge or lose the crucible."""
+        """Refuse a firing that would melt this charge or lose the crucible.
+
+        Args:
+            heat: The firing.
+
+        Raises:
+            ProposalError: If it is refused.
+        """
         peak_k = heat.peak_k
         for limit in self._bench.system.melting:
             if peak_k > limit.temperature_k and self._liquid(limit) > CERTAIN_LIQUID:
-                together = " with ".join(limit.phases)
+                melting, melts = " with ".join(limit.phases), _celsius(limit.temperature_k)
                 raise ProposalError(
-                    f"this charge ({self._described()}) melts: {together} turns liquid above "
-                    f"{_celsius(limit.temperature_k)} and the programme goes to {_celsius(peak_k)}; "
-                    f"lower the target below {_celsius(limit.temperature_k)} or change the ratio of "
-                    f"the precursors"
+                    f"this charge ({self._described()}) melts: {melting} turns liquid above "
+                    f"{melts} and the programme goes to {_celsius(peak_k)}; lower the target "
+                    f"below {melts} or change the ratio of the precursors"
                 )
         self._check_crucible(heat, peak_k)
 
@@ -160,17 +167,18 @@ class _Charge:
         bare_k = CRUCIBLE_LIMIT_K[crucible]
         if peak_k > bare_k:
             raise ProposalError(
-                f"a {crucible} crucible stands {_celsius(bare_k)}, not {_celsius(peak_k)}; lower the "
-                f"target or write another crucible"
+                f"a {crucible} crucible stands {_celsius(bare_k)}, not {_celsius(peak_k)}; lower "
+                f"the target or write another crucible"
             )
         for limit in self._bench.shelf.crucible_limits:
             share = self._share[self._bench.cation_names.index(limit.cation)]
             if limit.crucible == crucible and share > limit.above_share and peak_k > limit.limit_k:
                 instead = " or ".join(f"'{name}'" for name in limit.instead)
                 raise ProposalError(
-                    f"a charge with {share:.2f} {limit.cation} among the cations attacks a {crucible} "
-                    f"crucible above {_celsius(limit.limit_k)} ({limit.reason}); write crucible "
-                    f"{instead}, stay below that temperature or weigh in less {limit.cation}"
+                    f"a charge with {share:.2f} {limit.cation} among the cations attacks a "
+                    f"{crucible} crucible above {_celsius(limit.limit_k)} ({limit.reason}); write "
+                    f"crucible {instead}, stay below that temperature or weigh in less "
+                    f"{limit.cation}"
                 )
         if crucible == "platinum" and peak_k > PLATINUM_OXYGEN_FREE_LIMIT_K:
             oxygen_pa = heat.partial_pressures_pa()["O2"]

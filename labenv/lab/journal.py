@@ -40,6 +40,9 @@ EventKind = Literal[
 ]
 
 
+_KINDS: dict[str, EventKind] = {kind: kind for kind in get_args(EventKind)}
+
+
 @dataclass(frozen=True, slots=True)
 class JournalEvent:
     """One line of the journal.
@@ -100,12 +103,11 @@ class JournalEvent:
         """
         try:
             content = json.loads(line)
-            if content["kind"] not in get_args(EventKind):
-                raise ValueError(f"unknown kind {content['kind']!r}")
+            kind = _KINDS[content["kind"]]
             moment = content.get("recorded_at")
             return cls(
                 sequence=int(content["sequence"]),
-                kind=content["kind"],
+                kind=kind,
                 experiment_id=str(content["experiment_id"]),
                 lab_time_s=float(content["lab_time_s"]),
                 data=dict(content["data"]),

@@ -1,12 +1,12 @@
 """The laboratory: proposals in, outcomes out, several at a time, on a clock of its own.
 
     lab = Lab(LabConfig(furnaces=2), seed=1)
-    tickets = [lab.submit(proposal) for proposal in proposals]     # returns at once
-    for outcome in lab.collect("next"): ...                        # the clock runs until one is done
+    tickets = [lab.submit(plan) for plan in plans]          # returns at once
+    for outcome in lab.collect("next"): ...                 # the clock runs until one is done
 
-What experiment number i gives depends on the seed, on i and on its plan, and on nothing else; when it
-gives it depends on the queues. With a journal every event is written down before it is believed, and
-`resume` brings a new lab to where a killed one was.
+What experiment number i gives depends on the seed, on i and on its plan, and on nothing else; when
+it gives it depends on the queues. With a journal every event is written down before it is
+believed, and `resume` brings a new lab to where a killed one was.
 """
 
 from __future__ import annotations
@@ -118,7 +118,8 @@ class Lab:
                 is in flight.
 
         Returns:
-            Outcomes in order of lab time, ties in order of submission; empty if nothing is in flight.
+            Outcomes in order of lab time, ties in order of submission; empty if nothing is in
+            flight.
         """
         executor = self._executor
         self._catch_up(self.now_s)
@@ -197,7 +198,8 @@ class Lab:
     def close(self) -> None:
         """Stop everything and leave every instrument safe; twice is fine.
 
-        What was in flight gets no outcome, and nothing is written down: a resumed lab goes on with it.
+        What was in flight gets no outcome, and nothing is written down: a resumed lab goes on with
+        it.
         """
         self._closed = True
         self._executor.close()

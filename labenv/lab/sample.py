@@ -94,7 +94,7 @@ class BenchSample:
             operations: All operations of the plan that are done.
         """
         for operation in operations[self._operation :]:
-            _PERFORM[type(operation)](self, operation)
+            self._live_through(operation)
 
     def dispense(self, dose: Dose) -> dict[str, float]:
         """Fill the vial.
@@ -165,6 +165,21 @@ class BenchSample:
         self._advance(matter)
         return scan_angles(scan), counts[0]
 
+    def _live_through(self, operation: Operation) -> None:
+        match operation:
+            case Dose():
+                self.dispense(operation)
+            case Mix():
+                self.mix(operation)
+            case Press():
+                self.press(operation)
+            case Heat():
+                self.fire(operation)
+            case Regrind():
+                self.regrind(operation)
+            case Measure():
+                self.diffraction(operation)
+
     def _matter(self) -> BenchSamples:
         if self._truth is None or self._lost is not None:
             raise SimulatorError(f"sample {self._sample_id}: there is nothing left to work on")
@@ -177,14 +192,5 @@ class BenchSample:
     def _stream(self, instrument: str) -> np.random.Generator:
         return stream(self._world.seed, instrument, self._index, self._operation)
 
-
-_PERFORM = {
-    Dose: BenchSample.dispense,
-    Mix: BenchSample.mix,
-    Press: BenchSample.press,
-    Heat: BenchSample.fire,
-    Regrind: BenchSample.regrind,
-    Measure: BenchSample.diffraction,
-}
 
 __all__ = ["BenchSample", "World"]

@@ -214,7 +214,14 @@ def read_shelf(content: Mapping[str, Any], system: ReactionSystem) -> Shelf:
             have the formula's elements, or a number is out of range.
     """
     limits = tuple(
-        CrucibleLimit(**{**row, "instead": tuple(row["instead"])})
+        CrucibleLimit(
+            crucible=row["crucible"],
+            cation=row["cation"],
+            above_share=float(row["above_share"]),
+            limit_k=float(row["limit_k"]),
+            reason=row["reason"],
+            instead=tuple(row["instead"]),
+        )
         for row in content.get("crucible_limits", ())
     )
     substances = tuple(_substance(row, system) for row in content["substances"])

@@ -126,6 +126,9 @@ def build_stations(furnaces: int, *, stamps: bool) -> list[Station]:
 
     Returns:
         One of each kind, and the furnaces.
+
+    Raises:
+        InstrumentError: If a driver has no in-process twin.
     """
     plan = [
         *_SINGLE[:3],

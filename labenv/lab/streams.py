@@ -23,7 +23,7 @@ _DIGEST_BYTES = 32  # PCG64 takes 256 bits: its state and its increment
 
 
 class _NamedSeed(ISeedSequence):
-    """Hands a digest to the bit generator as its seed; NumPy's own spreading costs ten times more."""
+    """Hands a digest to the bit generator as its seed, ten times quicker than NumPy's own."""
 
     def __init__(self, digest: bytes) -> None:
         self._digest = digest
@@ -64,7 +64,9 @@ def stream(seed: int, *names: str | int) -> np.random.Generator:
     parts = [name if isinstance(name, str) else f"#{int(name)}" for name in names]
     key = "\x1f".join([f"{int(seed)}", *parts])
     digest = blake2b(key.encode(), digest_size=_DIGEST_BYTES, person=b"labenv.stream").digest()
-    return np.random.Generator(np.random.PCG64(_NamedSeed(digest)))
+    # NumPy takes any ISeedSequence; its type stubs name one class only.
+    bits = np.random.PCG64(_NamedSeed(digest))  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+    return np.random.Generator(bits)
 
 
 __all__ = ["stream"]

@@ -1,10 +1,12 @@
 """How long operations take and what they cost.
 
-Durations are what a robot cell needs, in the order of magnitude of published self-driving laboratories;
-they are the lab's own settings, not measurements. Every function takes scalars or arrays.
+Durations are what a robot cell needs, in the order of magnitude of published self-driving
+laboratories; they are the lab's own settings, not measurements. Every function takes scalars or
+arrays.
 
-Two times belong to an operation: after `duration_s` the sample goes on, after `occupied_s` the station
-is free. They differ for a quench, which takes the sample out hot and leaves a furnace that must cool.
+Two times belong to an operation: after `duration_s` the sample goes on, after `occupied_s` the
+station is free. They differ for a quench, which takes the sample out hot and leaves a furnace that
+must cool.
 """
 
 from __future__ import annotations
@@ -47,8 +49,8 @@ SCAN_HANDLING_S = 300.0
 NATURAL_COOLING_S = 14_400.0
 NATURAL_COOLING_FROM_K = 1473.15
 QUENCH_K_PER_S = 50.0
-# It loses heat roughly in proportion to its excess over the room: straight pieces, each with the share of
-# the excess that it ends at and its part of the time.
+# It loses heat roughly in proportion to its excess over the room: straight pieces, each with the
+# share of the excess that it ends at and its part of the time.
 COOLING_CURVE = ((0.6, 0.10), (0.3, 0.18), (0.1, 0.32), (0.0, 0.40))
 
 # Prices in the lab's currency.

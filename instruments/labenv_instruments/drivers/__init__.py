@@ -51,8 +51,8 @@ def load_driver(name: str) -> type[Instrument]:
     ]
     if len(found) != 1 or found[0].kind != name:
         raise UnknownPluginError(
-            f"driver file {name}.py must define exactly one concrete Instrument with kind = {name!r}; "
-            f"it defines {[f'{c.__name__} (kind {c.kind!r})' for c in found]}"
+            f"driver file {name}.py must define exactly one concrete Instrument with kind = "
+            f"{name!r}; it defines {[f'{c.__name__} (kind {c.kind!r})' for c in found]}"
         )
     return found[0]
 

@@ -51,8 +51,9 @@ class DosingBalance(InProcessTwin):
             total_kg += dose.mass_kg
         ensure(
             total_kg <= MAX_TOTAL_KG,
-            f"the doses add up to {total_kg * 1e3:.3g} g but the vial holds {MAX_TOTAL_KG * 1e3:g} g; "
-            f"multiply all doses by {MAX_TOTAL_KG / max(total_kg, MAX_TOTAL_KG) * 0.98:.2g}",
+            f"the doses add up to {total_kg * 1e3:.3g} g but the vial holds "
+            f"{MAX_TOTAL_KG * 1e3:g} g; multiply all doses by "
+            f"{0.98 * MAX_TOTAL_KG / max(total_kg, MAX_TOTAL_KG):.2g}",
         )
         ensure(
             total_kg >= MIN_TOTAL_KG,

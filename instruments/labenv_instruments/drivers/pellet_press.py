@@ -34,8 +34,8 @@ class PelletPress(InProcessTwin):
             return
         ensure(
             MIN_PRESSURE_PA <= operation.pressure_pa <= MAX_PRESSURE_PA,
-            f"the press works from {MIN_PRESSURE_PA / 1e6:g} to {MAX_PRESSURE_PA / 1e6:g} MPa, not at "
-            f"{operation.pressure_pa / 1e6:.3g} MPa; write a pressure such as '100 MPa'",
+            f"the press works from {MIN_PRESSURE_PA / 1e6:g} to {MAX_PRESSURE_PA / 1e6:g} MPa, "
+            f"not at {operation.pressure_pa / 1e6:.3g} MPa; write a pressure such as '100 MPa'",
         )
 
     def perform(self, sample: SampleView, operation: Press) -> tuple[MeasurementBase, ...]:

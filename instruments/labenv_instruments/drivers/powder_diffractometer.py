@@ -50,8 +50,8 @@ class PowderDiffractometer(InProcessTwin):
         ensure(
             operation.two_theta_min_deg >= MIN_ANGLE_DEG
             and operation.two_theta_max_deg <= MAX_ANGLE_DEG,
-            f"the goniometer goes from {MIN_ANGLE_DEG:g} to {MAX_ANGLE_DEG:g} degrees 2theta, not from "
-            f"{operation.two_theta_min_deg:g} to {operation.two_theta_max_deg:g}",
+            f"the goniometer goes from {MIN_ANGLE_DEG:g} to {MAX_ANGLE_DEG:g} degrees 2theta, not "
+            f"from {operation.two_theta_min_deg:g} to {operation.two_theta_max_deg:g}",
         )
         span_deg = operation.two_theta_max_deg - operation.two_theta_min_deg
         points = span_deg / operation.step_deg + 1.0
@@ -68,7 +68,8 @@ class PowderDiffractometer(InProcessTwin):
         )
         ensure(
             operation.scan_time_s <= MAX_SCAN_S,
-            f"a scan takes at most {MAX_SCAN_S / 3600:g} h, not {operation.scan_time_s / 3600:.3g} h",
+            f"a scan takes at most {MAX_SCAN_S / 3600:g} h, not "
+            f"{operation.scan_time_s / 3600:.3g} h; shorten it",
         )
 
     def perform(self, sample: SampleView, operation: Measure) -> tuple[MeasurementBase, ...]:

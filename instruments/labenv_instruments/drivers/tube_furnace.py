@@ -26,7 +26,7 @@ READING_UNCERTAINTY_K = 1.0
 
 
 class TubeFurnace(InProcessTwin):
-    """Fires one sample at a time; reports its control thermocouple, which sits beside the sample."""
+    """Fires one sample at a time; reports its control thermocouple beside the sample."""
 
     kind = "tube_furnace"
     operations = frozenset({"heat"})
@@ -77,8 +77,8 @@ def _check_segment(place: str, segment: HeatSegment, start_k: float) -> None:
     target_k, rate_k_per_s = segment.target_k, segment.rate_k_per_s
     ensure(
         target_k <= MAX_TEMPERATURE_K,
-        f"{place} asks for {_celsius(target_k)}; the furnace goes to {_celsius(MAX_TEMPERATURE_K)}, "
-        f"so lower the target",
+        f"{place} asks for {_celsius(target_k)}; the furnace goes to "
+        f"{_celsius(MAX_TEMPERATURE_K)}, so lower the target",
     )
     ensure(
         target_k >= ROOM_TEMPERATURE_K,
@@ -100,8 +100,8 @@ def _check_gas(heat: Heat) -> None:
         total_pa = gas.o2_pa + gas.co2_pa
         ensure(
             total_pa <= ATMOSPHERE_PA,
-            f"O2 and CO2 add up to {total_pa / ATMOSPHERE_PA:.3g} atm; gas flows through the furnace "
-            f"at 1 atm, so lower the partial pressures",
+            f"O2 and CO2 add up to {total_pa / ATMOSPHERE_PA:.3g} atm; gas flows through the "
+            f"furnace at 1 atm, so lower the partial pressures",
         )
         return
     if gas != "vacuum":
@@ -113,7 +113,8 @@ def _check_gas(heat: Heat) -> None:
     )
     ensure(
         heat.cooling != "quench",
-        "a sample cannot be taken hot out of a vacuum; write cooling 'furnace' or another atmosphere",
+        "a sample cannot be taken hot out of a vacuum; write cooling 'furnace' or another "
+        "atmosphere",
     )
 
 

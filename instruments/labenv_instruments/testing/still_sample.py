@@ -21,9 +21,7 @@ class StillSample:
         broken: Whether every sensor shows what no sensor shows (NaN).
     """
 
-    def __init__(
-        self, sample_id: str = "sample-1", *, seed: int = 0, broken: bool = False
-    ) -> None:
+    def __init__(self, sample_id: str = "sample-1", *, seed: int = 0, broken: bool = False) -> None:
         self._sample_id = sample_id
         self._rng = np.random.default_rng(seed)
         self._broken = broken
@@ -55,7 +53,14 @@ class StillSample:
         self.done.append(press.op)
 
     def fire(self, heat: Heat) -> float:
-        """Show the programme's peak, K."""
+        """Show the programme's peak.
+
+        Args:
+            heat: The programme.
+
+        Returns:
+            Its highest temperature, K.
+        """
         self.done.append("heat")
         return self._show(heat.peak_k)
 

@@ -34,7 +34,7 @@ REFUSED = [
     (with_doses(("BaCO3", "15 g")), "15 g", "multiply all doses by 0.78"),
     (with_doses(("BaCO3", "20 mg"), ("anatase", "20 mg")), "40 mg", "at least 100 mg"),
     (with_doses(*EQUAL, op="mix", duration="5 days"), "at most 72 h", "split"),
-    (with_doses(*EQUAL, op="mix", method="mortar", duration="5 h"), "mortar runs at most 4 h", "split"),
+    (with_doses(*EQUAL, op="mix", method="mortar", duration="5 h"), "at most 4 h", "split"),
     (with_doses(*EQUAL, op="regrind", duration="5 h"), "mortar runs at most 4 h", "split"),
     (with_doses(*EQUAL, op="press", pressure="1 GPa"), "1e+03 MPa", "'100 MPa'"),
     (with_doses(*EQUAL, **heat("1600 degC")), "1600 degC", "the furnace goes to 1500 degC"),
@@ -57,7 +57,7 @@ REFUSED = [
         "cannot be taken hot out of a vacuum", "cooling 'furnace'",
     ),
     (with_doses(*TITANIA_RICH, **heat("1350 degC")), "0.34 Ba, 0.66 Ti", "below 1322 degC"),
-    (with_doses(*BARIUM_RICH, **heat("1200 degC")), "barium aluminates", "'magnesia' or 'platinum'"),
+    (with_doses(*BARIUM_RICH, **heat("1200 degC")), "aluminates", "'magnesia' or 'platinum'"),
     (with_doses(*BARIUM_RICH, **heat("1250 degC", crucible="zirconia")), "BaZrO3", "'magnesia'"),
     (
         with_doses(*EQUAL, **heat("1300 degC", crucible="platinum", atmosphere="nitrogen")),
@@ -104,20 +104,18 @@ def test_ordinary_work_passes(proposal):
 
 
 def test_doses_are_turned_into_masses_and_joined():
-    proposal = parse_proposal(
-        {
-            "operations": [
-                {
-                    "op": "dose",
-                    "precursors": [
-                        {"substance": "witherite", "amount": "0.01 mol"},
-                        {"substance": "BaCO3", "mass": "1 g"},
-                        {"substance": "anatase", "amount": "10 mmol"},
-                    ],
-                }
-            ]
-        }
-    )
+    proposal = parse_proposal({
+        "operations": [
+            {
+                "op": "dose",
+                "precursors": [
+                    {"substance": "witherite", "amount": "0.01 mol"},
+                    {"substance": "BaCO3", "mass": "1 g"},
+                    {"substance": "anatase", "amount": "10 mmol"},
+                ],
+            }
+        ]
+    })
     (dose,) = vetted_operations(proposal, BENCH)
     masses = {p.substance: p.mass_kg for p in dose.precursors}
     assert masses["BaCO3"] == pytest.approx(1e-3 + 0.19734e-2, rel=1e-4)
@@ -125,8 +123,8 @@ def test_doses_are_turned_into_masses_and_joined():
 
 
 def test_an_amount_is_held_to_the_balance_too():
-    proposal = parse_proposal(
-        {"operations": [{"op": "dose", "precursors": [{"substance": "BaO", "amount": "1 mol"}]}]}
-    )
+    proposal = parse_proposal({
+        "operations": [{"op": "dose", "precursors": [{"substance": "BaO", "amount": "1 mol"}]}]
+    })
     with pytest.raises(ProposalError, match="153 g but the vial holds 12 g"):
         check_proposal(proposal, BENCH)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import pickle
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -42,7 +43,12 @@ def test_a_plan_gives_measurements_records_and_costs(plan):
     proposal = plan()
     outcome = lab.run(proposal)
     assert outcome.status == "ok"
-    assert [m.kind for m in outcome.measurements] == ["mass", "mass", "temperature", "diffractogram"]
+    assert [m.kind for m in outcome.measurements] == [
+        "mass",
+        "mass",
+        "temperature",
+        "diffractogram",
+    ]
     assert [r.op for r in outcome.operations] == ["dose", "mix", "heat", "measure"]
     assert [r.station for r in outcome.operations] == [
         "balance", "mixer", "furnace-1", "diffractometer",
@@ -123,7 +129,7 @@ def test_one_furnace_is_shared_first_come_first_served(plan):
     for _ in range(3):
         lab.submit(plan())
     heats = [next(r for r in o.operations if r.op == "heat") for o in lab.collect("all")]
-    for earlier, later in zip(heats, heats[1:], strict=False):
+    for earlier, later in pairwise(heats):
         assert later.started_s == earlier.finished_s
         assert later.queued_s < later.started_s
 
@@ -169,7 +175,13 @@ def test_run_leaves_others_to_be_collected(plan):
 
 def test_stations_show_what_they_do(plan):
     lab = Lab(LabConfig(furnaces=1), seed=0)
-    assert [s.name for s in lab.stations] == ["balance", "mixer", "press", "furnace-1", "diffractometer"]
+    assert [s.name for s in lab.stations] == [
+        "balance",
+        "mixer",
+        "press",
+        "furnace-1",
+        "diffractometer",
+    ]
     assert all(s.busy_until_s is None and s.queue_length == 0 for s in lab.stations)
     tickets = [lab.submit(plan()) for _ in range(3)]
     balance = lab.stations[0]
@@ -195,21 +207,22 @@ def test_a_refused_plan_is_an_outcome_and_costs_nothing(plan):
 
 def test_a_charge_that_melts_on_the_way_is_lost():
     lab = Lab(LabConfig(randomise=False), seed=0)
-    melting = parse_proposal(
-        {
-            "operations": [
-                {
-                    "op": "dose",
-                    "precursors": [
-                        {"substance": "BaCO3", "mass": "1.97 g"},
-                        {"substance": "TiO2 (rutile)", "mass": "0.8 g"},
-                    ],
-                },
-                {"op": "heat", "segments": [{"target": "1400 degC", "rate": "20 K/min", "hold": "1 h"}]},
-                {"op": "measure"},
-            ]
-        }
-    )
+    melting = parse_proposal({
+        "operations": [
+            {
+                "op": "dose",
+                "precursors": [
+                    {"substance": "BaCO3", "mass": "1.97 g"},
+                    {"substance": "TiO2 (rutile)", "mass": "0.8 g"},
+                ],
+            },
+            {
+                "op": "heat",
+                "segments": [{"target": "1400 degC", "rate": "20 K/min", "hold": "1 h"}],
+            },
+            {"op": "measure"},
+        ]
+    })
     outcome = lab.run(melting)
     assert outcome.status == "failed_chemistry"
     assert "melted" in outcome.message
@@ -256,7 +269,9 @@ def test_cancelling_while_waiting_and_while_running(plan):
     lab.cancel(tickets[1])
     (waiting,) = lab.collect("none")
     assert (waiting.status, waiting.experiment_id) == ("cancelled", tickets[1].experiment_id)
-    while not any(s.experiment_id == tickets[0].experiment_id and "furnace" in s.name for s in lab.stations):
+    while not any(
+        s.experiment_id == tickets[0].experiment_id and "furnace" in s.name for s in lab.stations
+    ):
         lab._executor.advance_instant()
     lab._clock.set_s(lab._executor.statuses(0.0)[3].busy_until_s - 5 * 3600)
     lab.cancel(tickets[0])

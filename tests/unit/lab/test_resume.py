@@ -32,14 +32,13 @@ class Mortal(MemoryJournal):
 
 @pytest.fixture
 def plans(plan):
-    many = [
+    return [
         plan(target=f"{t} degC", hold=f"{h} h", cooling=cooling)
         for t, h, cooling in [
             (900, 8, "furnace"), (1000, 1, "quench"), (1700, 1, "furnace"), (1100, 3, "furnace"),
             (1050, 0, "quench"), (800, 2, "furnace"),
         ]
     ]  # fmt: skip
-    return many
 
 
 def campaign(lab, plans, outcomes, parallelism=2):

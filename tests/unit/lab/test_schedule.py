@@ -27,20 +27,17 @@ def random_plan(rng):
             ][: int(rng.integers(1, 3))],
         }
     ]
-    for _ in range(int(rng.integers(0, 6))):
-        operations.append(
-            {
-                0: {"op": "mix", "duration": f"{rng.choice([600, 1800])} s"},
-                1: {"op": "press", "pressure": "100 MPa"},
-                2: {
-                    "op": "heat",
-                    "segments": [{"target": "500 K", "hold": f"{rng.choice([0, 3600])} s"}],
-                    "cooling": str(rng.choice(["furnace", "quench"])),
-                },
-                3: {"op": "regrind", "duration": "600 s"},
-                4: {"op": "measure", "two_theta_min_deg": 20, "two_theta_max_deg": 30},
-            }[int(rng.integers(5))]
-        )
+    choices = [
+        {"op": "mix", "duration": "600 s"},
+        {"op": "mix", "duration": "1800 s"},
+        {"op": "press", "pressure": "100 MPa"},
+        {"op": "heat", "segments": [{"target": "500 K"}]},
+        {"op": "heat", "segments": [{"target": "500 K", "hold": "1 h"}], "cooling": "quench"},
+        {"op": "regrind", "duration": "600 s"},
+        {"op": "measure", "two_theta_min_deg": 20, "two_theta_max_deg": 30},
+    ]
+    number = int(rng.integers(0, 6))
+    operations += [choices[k] for k in rng.integers(0, len(choices), number)]
     return parse_proposal({"operations": operations})
 
 
@@ -86,7 +83,9 @@ def test_times_are_those_of_the_lab(parallelism, furnaces):
         for row in range(labs):
             outcomes = worlds[row].collect("next")
             assert worlds[row].now_s == schedule.now_s[row]
-            assert {slot_of[row][o.experiment_id] for o in outcomes} == set(np.flatnonzero(ended[row]))
+            assert {slot_of[row][o.experiment_id] for o in outcomes} == set(
+                np.flatnonzero(ended[row])
+            )
             for outcome in outcomes:
                 slot = slot_of[row].pop(outcome.experiment_id)
                 count = len(outcome.operations)

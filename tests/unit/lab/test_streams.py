@@ -18,7 +18,13 @@ def test_equal_names_give_equal_numbers():
 
 @pytest.mark.parametrize(
     "other",
-    [(8, "balance", 3), (7, "balance", 4), (7, "balanc", "e", 3), (7, "balance", "3"), (7, 3, "balance")],
+    [
+        (8, "balance", 3),
+        (7, "balance", 4),
+        (7, "balanc", "e", 3),
+        (7, "balance", "3"),
+        (7, 3, "balance"),
+    ],
 )
 def test_any_difference_gives_other_numbers(other):
     assert stream(7, "balance", 3).random() != stream(*other).random()

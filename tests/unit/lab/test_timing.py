@@ -57,7 +57,9 @@ def test_a_quench_gives_the_sample_early_and_the_furnace_late():
 
 def test_formulas_take_arrays():
     number = np.array([1.0, 2.0])
-    np.testing.assert_array_equal(timing.dose_time_s(number), [timing.dose_time_s(n) for n in number])
+    np.testing.assert_array_equal(
+        timing.dose_time_s(number), [timing.dose_time_s(n) for n in number]
+    )
     np.testing.assert_allclose(
         timing.natural_cooling_s(number), [timing.natural_cooling_s(n) for n in number]
     )
@@ -65,17 +67,15 @@ def test_formulas_take_arrays():
 
 def test_costs_add_up_and_grow():
     shelf = load_shelf()
-    plan = parse_proposal(
-        {
-            "operations": [
-                {"op": "dose", "precursors": [{"substance": "BaCO3", "mass": "1 g"}]},
-                {"op": "mix", "method": "mortar", "duration": "1 h"},
-                {"op": "press", "pressure": "100 MPa"},
-                {"op": "regrind", "duration": "1 h"},
-                {"op": "measure", "scan_time": "1 h"},
-            ]
-        }
-    )
+    plan = parse_proposal({
+        "operations": [
+            {"op": "dose", "precursors": [{"substance": "BaCO3", "mass": "1 g"}]},
+            {"op": "mix", "method": "mortar", "duration": "1 h"},
+            {"op": "press", "pressure": "100 MPa"},
+            {"op": "regrind", "duration": "1 h"},
+            {"op": "measure", "scan_time": "1 h"},
+        ]
+    })
     costs = [operation_cost(op, shelf) for op in plan.operations]
     assert costs == pytest.approx([1.0 + 0.12, 2.0, 1.5, 2.0, 12.0])
     argon = HEAT.model_copy(update={"atmosphere": "argon"})
