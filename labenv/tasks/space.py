@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from labenv.lab.shelf import Shelf
+    from labenv.tasks.batch_plan import BatchPlan
     from labenv.tasks.parameters import Parameter
     from labenv_schemas.proposal import Proposal
 
@@ -44,6 +46,20 @@ class Blueprint(Protocol):
         Raises:
             ProposalError: If the plan is of another shape.
         """
+        ...
+
+
+class BatchBlueprint(Blueprint, Protocol):
+    """A blueprint that also plans many experiments at once, for the vector environment.
+
+    Attributes:
+        longest_plan: Operations of its longest plan.
+    """
+
+    longest_plan: int
+
+    def plan_batch(self, values: Floats, shelf: Shelf) -> BatchPlan:
+        """Return the plans of rows of values, shape (N, n), as `build` would make them."""
         ...
 
 

@@ -12,6 +12,17 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, TypeVar
 
+import numpy as np
+
+from labenv.tasks.batch_plan import (
+    BatchPlan,
+    DoseStep,
+    HeatStep,
+    MixStep,
+    PressStep,
+    RegrindStep,
+    ScanStep,
+)
 from labenv.tasks.parameters import Categorical, Continuous, Ordinal
 from labenv.tasks.space import ProposalSpace
 from labenv.tasks.task import Task
@@ -32,21 +43,30 @@ from labenv_schemas.task import Budget, TaskSpec
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from numpy.typing import NDArray
+
+    from labenv.lab.shelf import Shelf
+    from labenv.tasks.batch_plan import BatchStep
     from labenv_schemas.proposal import Operation
+
+    Floats = NDArray[np.float64]
 
 CELSIUS_K = 273.15
 TITANIUM_MOL = 0.0125  # about 2.9 g of BaTiO3, a few grams in the vial
 REGRIND_S = 900.0
+BARIUM_SOURCES = ("BaCO3", "BaO")
+TITANIUM_SOURCES = ("TiO2 (rutile)", "TiO2 (anatase)", "TiO2 (P25)")
+GASES = ("air", "oxygen", "nitrogen", "carbon_dioxide")
 
 PARAMETERS = (
-    Categorical("barium_source", ("BaCO3", "BaO")),
-    Categorical("titanium_source", ("TiO2 (rutile)", "TiO2 (anatase)", "TiO2 (P25)")),
+    Categorical("barium_source", BARIUM_SOURCES),
+    Categorical("titanium_source", TITANIUM_SOURCES),
     Continuous("barium_per_titanium", 0.90, 1.10, "mol/mol", resolution=0.001, levels=41),
     Continuous("milling_s", 600.0, 86_400.0, "s", resolution=60.0, log=True, levels=8),
     Continuous("firing_k", 600 + CELSIUS_K, 1450 + CELSIUS_K, "K", resolution=1.0, levels=35),
     Continuous("hold_s", 1_800.0, 86_400.0, "s", resolution=60.0, log=True, levels=12),
     Continuous("rate_k_per_s", 1 / 60, 20 / 60, "K/s", log=True, levels=6),
-    Categorical("atmosphere", ("air", "oxygen", "nitrogen", "carbon_dioxide")),
+    Categorical("atmosphere", GASES),
     Ordinal("refirings", (0.0, 1.0, 2.0)),
     Ordinal("pressing_pa", (0.0, 5e7, 2e8), "Pa"),
     Continuous("scan_s", 120.0, 3_600.0, "s", resolution=10.0, log=True, levels=5),
@@ -54,7 +74,13 @@ PARAMETERS = (
 
 
 class SolidStateRoute:
-    """Dose, mill, press, fire, (regrind, press, fire) as often as asked, scan."""
+    """Dose, mill, press, fire, (regrind, press, fire) as often as asked, scan.
+
+    Attributes:
+        longest_plan: Operations of the longest plan.
+    """
+
+    longest_plan = 3 + 2 + 2 * 3
 
     def build(self, values: Mapping[str, float | str]) -> Proposal:
         """Return the plan with these values.
@@ -90,6 +116,51 @@ class SolidStateRoute:
                 Measure(scan_time_s=number["scan_s"]),
             )
         )
+
+    def plan_batch(self, values: Floats, shelf: Shelf) -> BatchPlan:
+        """Return the plans of many rows of values, as `build` would make them.
+
+        Args:
+            values: Values, shape (N, n), in the order of `PARAMETERS`.
+            shelf: The lab's shelf, S substances.
+
+        Returns:
+            The plans, N rows.
+        """
+        column = dict(zip((p.name for p in PARAMETERS), values.T, strict=True))
+        count, every = len(values), np.arange(len(values))
+        pressed = column["pressing_pa"] > 0.0
+        operation = np.zeros(count, dtype=np.int64)  # of the next step, row by row
+        steps: list[BatchStep] = [DoseStep(every, operation.copy(), _requested_kg(column, shelf))]
+        steps.append(MixStep(every, operation + 1, "ball_mill", column["milling_s"]))
+        operation += 2
+        for firing in range(1 + int(np.max(column["refirings"], initial=0.0))):
+            rows = np.flatnonzero(column["refirings"] >= firing)
+            if firing:
+                duration = np.full(len(rows), REGRIND_S)
+                steps.append(RegrindStep(rows, operation[rows], duration))
+                operation[rows] += 1
+            press = rows[pressed[rows]]
+            if len(press):
+                steps.append(PressStep(press, operation[press], column["pressing_pa"][press]))
+                operation[press] += 1
+            steps.append(
+                HeatStep(
+                    rows,
+                    operation[rows],
+                    column["firing_k"][rows],
+                    column["rate_k_per_s"][rows],
+                    column["hold_s"][rows],
+                    column["atmosphere"][rows].astype(np.int64),
+                    GASES,
+                    "alumina",
+                )
+            )
+            operation[rows] += 1
+        scan = Measure()
+        angles = (scan.two_theta_min_deg, scan.two_theta_max_deg, scan.step_deg)
+        steps.append(ScanStep(every, operation, *angles, column["scan_s"]))
+        return BatchPlan(count, tuple(steps))
 
     def read(self, proposal: Proposal) -> dict[str, float | str]:
         """Return the values of a plan of this shape.
@@ -131,6 +202,22 @@ class SolidStateRoute:
                 "fire,) scan with one segment a firing, so it has no place in the task's space"
             )
         return values
+
+
+def _requested_kg(column: Mapping[str, Floats], shelf: Shelf) -> Floats:
+    """Return the masses to weigh, shape (N, S)."""
+    count = len(column["barium_source"])
+    requested = np.zeros((count, len(shelf.substances)))
+    barium_mol = column["barium_per_titanium"] * TITANIUM_MOL
+    for name, choices, amount_mol in (
+        ("barium_source", BARIUM_SOURCES, barium_mol),
+        ("titanium_source", TITANIUM_SOURCES, np.full(count, TITANIUM_MOL)),
+    ):
+        place = np.array([shelf.index(choice) for choice in choices])
+        molar = np.array([shelf.get(choice).molar_mass_kg_mol for choice in choices])
+        choice = column[name].astype(np.int64)
+        requested[np.arange(count), place[choice]] = amount_mol * molar[choice]
+    return requested
 
 
 T = TypeVar("T")

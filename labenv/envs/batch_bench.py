@@ -1,0 +1,278 @@
+"""Plans of many samples carried out on the bench, without stations: the vector environment's lab.
+
+Every number is made by the functions that make it at the stations (`labenv.lab.bench`,
+`labenv.lab.streams`, `labenv.lab.timing`), row by row from the same streams, so a row gives what
+`labenv.lab.Lab` gives for the same seed and plan. A test holds the two together.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labenv.envs.batch_timing import furnace_programs, step_times
+from labenv.lab.bench import scan_grid
+from labenv.lab.executor import REPAIR_S
+from labenv.lab.schedule import PlanTimes
+from labenv.lab.streams import stream
+from labenv.tasks.batch_plan import (
+    DoseStep,
+    HeatStep,
+    MixStep,
+    PressStep,
+    RegrindStep,
+    ScanStep,
+)
+from labenv_schemas.proposal import Heat, HeatSegment, Measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from labenv.lab.bench import Bench, BenchSamples, ScanGrid
+    from labenv.lab.conditions import EpisodeConditions
+    from labenv.tasks.batch_plan import BatchPlan, BatchStep
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+
+NEVER = np.iinfo(np.int64).max
+# Kinds of stations in the order of `labenv.lab.schedule`: balance, mixer, press, furnaces, goniometer.
+STATION_OF: dict[type, int] = {
+    DoseStep: 0,
+    MixStep: 1,
+    RegrindStep: 1,
+    PressStep: 2,
+    HeatStep: 3,
+    ScanStep: 4,
+}
+
+
+@dataclass
+class BatchRun:
+    """What the plans of N samples gave.
+
+    Attributes:
+        times: Their operations, as far as they got; K places each.
+        cost: Of the operations that were begun, in the lab's currency, shape (N,).
+        melted: Whether the charge melted, shape (N,).
+        broken: Whether a machine failed, shape (N,).
+        scanned: Rows that were scanned, shape (A,), rising.
+        counts: Their counts, shape (A, points).
+        grid: The angles.
+    """
+
+    times: PlanTimes
+    cost: Floats
+    melted: Bools
+    broken: Bools
+    scanned: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    counts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
+    grid: ScanGrid | None = None
+
+
+class BatchBench:
+    """Carries out plans for samples of many episodes.
+
+    Args:
+        bench: The chemical system and its shelf.
+        operations: Operations of a plan at most, K.
+        machine_failure_rate: Chance that an operation fails for the machine.
+    """
+
+    def __init__(self, bench: Bench, operations: int, machine_failure_rate: float = 0.0) -> None:
+        self.bench = bench
+        self._operations = operations
+        self._failure_rate = machine_failure_rate
+
+    def run(
+        self,
+        plan: BatchPlan,
+        seeds: Sequence[int],
+        experiments: Ints,
+        conditions: EpisodeConditions,
+    ) -> BatchRun:
+        """Carry plans out.
+
+        Args:
+            plan: The plans, N rows.
+            seeds: Seed of each row's episode, N.
+            experiments: Index of each row's experiment in its episode, shape (N,).
+            conditions: Hidden conditions of the episodes, N rows.
+
+        Returns:
+            What they gave.
+        """
+        return _Batch(self, plan, seeds, experiments, conditions).run()
+
+    @property
+    def operations(self) -> int:
+        """Operations of a plan at most."""
+        return self._operations
+
+    @property
+    def machine_failure_rate(self) -> float:
+        """Chance that an operation fails for the machine."""
+        return self._failure_rate
+
+
+class _Batch:
+    """One batch on its way through its steps."""
+
+    def __init__(
+        self,
+        lab: BatchBench,
+        plan: BatchPlan,
+        seeds: Sequence[int],
+        experiments: Ints,
+        conditions: EpisodeConditions,
+    ) -> None:
+        count, places = plan.count, lab.operations
+        self._bench = lab.bench
+        self._failure_rate = lab.machine_failure_rate
+        self._plan = plan
+        self._seeds = seeds
+        self._experiments = experiments.tolist()
+        self._conditions = conditions
+        self._samples: BenchSamples | None = None
+        self._stopped = np.full(count, NEVER)  # the operation at which a row's plan ended early
+        times = PlanTimes(
+            kind=np.zeros((count, places), dtype=np.int64),
+            duration_s=np.ones((count, places)),
+            occupied_s=np.ones((count, places)),
+            length=np.zeros(count, dtype=np.int64),
+        )
+        no = np.zeros(count, dtype=np.bool_)
+        self._run = BatchRun(times, np.zeros(count), no, no.copy())
+
+    def run(self) -> BatchRun:
+        for step in self._plan.steps:
+            alive = self._stopped[step.rows] == NEVER
+            self._book(step, alive)
+            alive &= self._stopped[step.rows] == NEVER  # a machine may have failed
+            if np.any(alive):
+                _PERFORM[type(step)](self, step, alive)
+        return self._run
+
+    def _book(self, step: BatchStep, alive: Bools) -> None:
+        """Write down times and costs of a step for the rows that get to it."""
+        rows, places = step.rows[alive], step.operation[alive]
+        takes = step_times(step, self._bench.shelf)
+        duration, cost = takes.duration_s[alive], takes.cost[alive]
+        times = self._run.times
+        times.kind[rows, places] = STATION_OF[type(step)]
+        times.duration_s[rows, places] = duration
+        times.occupied_s[rows, places] = duration
+        times.length[rows] = places + 1
+        self._run.cost[rows] += cost
+        if self._failure_rate > 0.0:
+            self._fail(rows, places, duration)
+
+    def _fail(self, rows: Ints, places: Ints, duration_s: Floats) -> None:
+        for row, place, lasts_s in zip(rows.tolist(), places.tolist(), duration_s, strict=True):
+            chance, share = stream(
+                self._seeds[row], "machine", self._experiments[row], place
+            ).random(2)
+            if chance < self._failure_rate:
+                self._stopped[row] = place
+                self._run.broken[row] = True
+                self._run.times.duration_s[row, place] = share * lasts_s
+                self._run.times.occupied_s[row, place] = share * lasts_s + REPAIR_S
+
+    def _streams(self, instrument: str, rows: Ints, places: Ints) -> list[np.random.Generator]:
+        return [
+            stream(self._seeds[row], instrument, self._experiments[row], place)
+            for row, place in zip(rows.tolist(), places.tolist(), strict=True)
+        ]
+
+    def _part(self, rows: Ints) -> BenchSamples:
+        if self._samples is None:
+            raise RuntimeError("a batch of plans begins with a dose of all rows")
+        return self._samples if len(rows) == len(self._samples) else self._samples.rows(rows)
+
+    def _put(self, rows: Ints, part: BenchSamples) -> None:
+        whole = self._samples
+        if whole is None or len(rows) == len(whole):
+            self._samples = part
+            return
+        whole.inert_kg[rows] = part.inert_kg
+        for item in fields(whole.powder):
+            getattr(whole.powder, item.name)[rows] = getattr(part.powder, item.name)
+
+    def _given(self, rows: Ints) -> EpisodeConditions:
+        return self._conditions if len(rows) == self._plan.count else self._conditions.rows(rows)
+
+    # ----------------------------------------------------------------------------- operations
+
+    def dose(self, step: DoseStep, alive: Bools) -> None:
+        # A row whose balance failed is dosed all the same and goes nowhere.
+        del alive
+        generators = self._streams("dosing_balance", step.rows, step.operation)
+        given = self._bench.dose(step.requested_kg, self._conditions, generators)
+        self._samples = given.samples
+
+    def mix(self, step: MixStep, alive: Bools) -> None:
+        rows = step.rows[alive]
+        self._put(rows, self._bench.mix(self._part(rows), step.method, step.duration_s[alive]))
+
+    def press(self, step: PressStep, alive: Bools) -> None:
+        rows = step.rows[alive]
+        self._put(rows, self._bench.press(self._part(rows), step.pressure_pa[alive]))
+
+    def regrind(self, step: RegrindStep, alive: Bools) -> None:
+        rows = step.rows[alive]
+        self._put(rows, self._bench.regrind(self._part(rows), step.duration_s[alive]))
+
+    def heat(self, step: HeatStep, alive: Bools) -> None:
+        rows, places = step.rows[alive], step.operation[alive]
+        programs = furnace_programs(
+            step.target_k[alive], step.rate_k_per_s[alive], step.hold_s[alive]
+        )
+        gas_pa = self._pressures_pa(step.gases)[step.gas[alive]]
+        generators = self._streams("tube_furnace", rows, places)
+        fired = self._bench.fire_programs(
+            self._part(rows), programs, gas_pa, self._given(rows), generators
+        )
+        self._put(rows, fired.samples)
+        lost = rows[fired.melted]
+        self._run.melted[lost] = True
+        self._stopped[lost] = places[fired.melted]
+
+    def scan(self, step: ScanStep, alive: Bools) -> None:
+        rows, places = step.rows[alive], step.operation[alive]
+        grid = scan_grid(
+            Measure(
+                two_theta_min_deg=step.two_theta_min_deg,
+                two_theta_max_deg=step.two_theta_max_deg,
+                step_deg=step.step_deg,
+            )
+        )
+        generators = self._streams("powder_diffractometer", rows, places)
+        self._run.counts = self._bench.scan_grid(
+            self._part(rows), grid, step.scan_s[alive], self._given(rows), generators
+        )
+        self._run.scanned, self._run.grid = rows, grid
+
+    def _pressures_pa(self, gases: tuple[str, ...]) -> Floats:
+        segment = HeatSegment(target_k=1000.0)
+        names = [gas.name for gas in self._bench.system.gases]
+        found: list[list[float]] = []
+        for gas in gases:
+            heat = Heat(segments=(segment,), atmosphere=gas)  # type: ignore[arg-type]
+            pressure = heat.partial_pressures_pa()
+            found.append([pressure.get(name, 0.0) for name in names])
+        return np.array(found)
+
+
+_PERFORM: dict[type, Callable[..., None]] = {
+    DoseStep: _Batch.dose,
+    MixStep: _Batch.mix,
+    PressStep: _Batch.press,
+    RegrindStep: _Batch.regrind,
+    HeatStep: _Batch.heat,
+    ScanStep: _Batch.scan,
+}
