@@ -150,7 +150,7 @@ def react(
     Source:
         Ginstling & Brounshtein, J. Appl. Chem. USSR 23, 1327 (1950).
     """
-    from labenv.physics.kinetics_kernel import Batch, Model, fire_rows
+    from labenv.physics.kinetics_kernel import Batch, Model, fire_rows, new_work
 
     count, constants = len(powder), system.constants
     temperature = _rows(programs.temperature_k, count, "heat programmes")
@@ -175,7 +175,8 @@ def react(
     )
 
     def run(first: int, last: int) -> None:
-        fire_rows(first, last, batch, model, system.tables)
+        work = new_work(len(system.phases), len(system.reactions))
+        fire_rows(first, last, batch, work, model, system.tables)
 
     _share_out(run, count, control.threads)
     if bool(np.any(batch.steps < 0)):
