@@ -155,7 +155,7 @@ def measure(url: str, processes: int, experiments: int) -> dict[str, Any]:
 
 def main() -> None:
     """Print a table, or one JSON object."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser = argparse.ArgumentParser(description="Many processes write into one store.")
     parser.add_argument("--processes", type=int, default=8)
     parser.add_argument("--experiments", type=int, default=1000, help="for each process")
     parser.add_argument("--store", help="URL of an empty database; default: a temporary file")
