@@ -18,10 +18,14 @@ from labenv_schemas.errors import ProposalError
 from labenv_schemas.proposal import Dose, Heat, Measure, Mix, PrecursorDose, Press, Regrind
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from labenv.lab.bench import Bench
     from labenv.physics.reactions import MeltingLimit
     from labenv_instruments.instrument import Instrument
     from labenv_schemas.proposal import Operation, Proposal
+
+    Floats = NDArray[np.float64]
 
 DRIVER_OF: dict[type, str] = {
     Dose: "dosing_balance",
@@ -75,16 +79,53 @@ def vetted_operations(proposal: Proposal, bench: Bench) -> tuple[Operation, ...]
     Raises:
         ProposalError: As for `check_proposal`.
     """
-    charge = _Charge(bench, proposal.operations[0])
-    operations = (charge.weighed, *proposal.operations[1:])
+    dose = proposal.operations[0]
+    if not isinstance(dose, Dose):
+        raise ProposalError("a plan starts with 'dose'")
+    try:
+        given = weighed(dose, bench)
+    except ProposalError as error:
+        raise ProposalError(f"operations[0] (dose): {error}") from None
+    operations = (given, *proposal.operations[1:])
+    mass_kg = np.zeros(len(bench.shelf.substances))
+    for precursor in given.precursors:
+        mass_kg[bench.shelf.index(precursor.substance)] = precursor.mass_kg
+    charge = _Charge(bench, mass_kg)
     for number, operation in enumerate(operations):
         try:
             driver_of(operation).check(operation)
-            if isinstance(operation, Heat):
-                charge.check(operation)
         except ProposalError as error:
             raise ProposalError(f"operations[{number}] ({operation.op}): {error}") from None
+        if isinstance(operation, Heat):
+            oxygen_pa = operation.partial_pressures_pa()["O2"]
+            refusal = charge.refusal(operation.peak_k, operation.crucible, oxygen_pa)
+            if refusal is not None:
+                raise ProposalError(f"operations[{number}] (heat): {refusal}")
     return operations
+
+
+def firing_refusals(
+    bench: Bench, mass_kg: Floats, peak_k: Floats, crucible: str, oxygen_pa: Floats
+) -> list[str | None]:
+    """Return why firings of many charges are refused; the devices' own limits are not looked at.
+
+    Args:
+        bench: The chemical system and its shelf.
+        mass_kg: What was asked for of each substance, kg, shape (N, S).
+        peak_k: Highest programmed temperatures, K, shape (N,).
+        crucible: Their crucible.
+        oxygen_pa: Pressures of oxygen, Pa, shape (N,).
+
+    Returns:
+        What `check_proposal` would say of the firing, without its place; None where it may go on.
+    """
+    safe_k = _lowest_limit_k(bench)
+    return [
+        None
+        if peak <= safe_k
+        else _Charge(bench, mass_kg[row]).refusal(peak, crucible, float(oxygen_pa[row]))
+        for row, peak in enumerate(peak_k.tolist())
+    ]
 
 
 def driver_of(operation: Operation) -> type[Instrument]:
@@ -117,77 +158,52 @@ def weighed(dose: Dose, bench: Bench) -> Dose:
 
 
 class _Charge:
-    """What goes into the crucible, by its labels."""
+    """What goes into the crucible, by its labels; masses in kg, shape (S,)."""
 
-    def __init__(self, bench: Bench, dose: Operation) -> None:
-        if not isinstance(dose, Dose):
-            raise ProposalError("a plan starts with 'dose'")
+    def __init__(self, bench: Bench, mass_kg: Floats) -> None:
+        cations = np.sum(mass_kg[:, None] * bench.cations_mol_per_kg, axis=0)
         self._bench = bench
-        try:
-            self.weighed = weighed(dose, bench)
-        except ProposalError as error:
-            raise ProposalError(f"operations[0] (dose): {error}") from None
-        shelf, per_kg = bench.shelf, bench.cations_mol_per_kg
-        cations = np.zeros(per_kg.shape[1])
-        for precursor in self.weighed.precursors:
-            cations += (precursor.mass_kg or 0.0) * per_kg[shelf.index(precursor.substance)]
-        self._share = cations / cations.sum()  # (C,)
+        self._share: list[float] = (cations / cations.sum()).tolist()  # of each cation
 
-    def check(self, heat: Heat) -> None:
-        """Refuse a firing that would melt this charge or lose the crucible.
-
-        Args:
-            heat: The firing.
-
-        Raises:
-            ProposalError: If it is refused.
-        """
-        peak_k = heat.peak_k
+    def refusal(self, peak_k: float, crucible: str, oxygen_pa: float) -> str | None:
+        """Return why a firing is refused and what to write instead, or None."""
         for limit in self._bench.system.melting:
             if peak_k > limit.temperature_k and self._liquid(limit) > CERTAIN_LIQUID:
                 melting, melts = " with ".join(limit.phases), _celsius(limit.temperature_k)
-                raise ProposalError(
+                return (
                     f"this charge ({self._described()}) melts: {melting} turns liquid above "
                     f"{melts} and the programme goes to {_celsius(peak_k)}; lower the target "
                     f"below {melts} or change the ratio of the precursors"
                 )
-        self._check_crucible(heat, peak_k)
+        bare_k = CRUCIBLE_LIMIT_K[crucible]
+        if peak_k > bare_k:
+            return (
+                f"a {crucible} crucible stands {_celsius(bare_k)}, not {_celsius(peak_k)}; lower "
+                f"the target or write another crucible"
+            )
+        return self._attack(peak_k, crucible) or _platinum_alloys(peak_k, crucible, oxygen_pa)
 
     def _liquid(self, limit: MeltingLimit) -> float:
         """Return how far inside a melt's range of composition the charge lies, 0 to 1."""
-        system, share = self._bench.system, float(self._share[0])
+        system, share = self._bench.system, self._share[0]
         ends = [system.tables.cation[system.phase_index(phase), 1] for phase in limit.phases]
         low, high = min(ends), max(ends)
         if high == low:  # phases of one composition: any other charge only passes through
             return 1.0 if abs(share - low) < SAME_SHARE else 0.0
         return float(2.0 * min(share - low, high - share) / (high - low))
 
-    def _check_crucible(self, heat: Heat, peak_k: float) -> None:
-        crucible = heat.crucible
-        bare_k = CRUCIBLE_LIMIT_K[crucible]
-        if peak_k > bare_k:
-            raise ProposalError(
-                f"a {crucible} crucible stands {_celsius(bare_k)}, not {_celsius(peak_k)}; lower "
-                f"the target or write another crucible"
-            )
+    def _attack(self, peak_k: float, crucible: str) -> str | None:
         for limit in self._bench.shelf.crucible_limits:
             share = self._share[self._bench.cation_names.index(limit.cation)]
             if limit.crucible == crucible and share > limit.above_share and peak_k > limit.limit_k:
                 instead = " or ".join(f"'{name}'" for name in limit.instead)
-                raise ProposalError(
+                return (
                     f"a charge with {share:.2f} {limit.cation} among the cations attacks a "
                     f"{crucible} crucible above {_celsius(limit.limit_k)} ({limit.reason}); write "
                     f"crucible {instead}, stay below that temperature or weigh in less "
                     f"{limit.cation}"
                 )
-        if crucible == "platinum" and peak_k > PLATINUM_OXYGEN_FREE_LIMIT_K:
-            oxygen_pa = heat.partial_pressures_pa()["O2"]
-            if oxygen_pa < OXYGEN_FREE_PA:
-                raise ProposalError(
-                    f"without oxygen (here {oxygen_pa:.2g} Pa) platinum alloys with reduced metal "
-                    f"above {_celsius(PLATINUM_OXYGEN_FREE_LIMIT_K)}; write atmosphere 'air' or "
-                    f"'oxygen', or crucible 'alumina' or 'magnesia'"
-                )
+        return None
 
     def _described(self) -> str:
         return ", ".join(
@@ -196,8 +212,36 @@ class _Charge:
         )
 
 
+def _platinum_alloys(peak_k: float, crucible: str, oxygen_pa: float) -> str | None:
+    if (
+        crucible != "platinum"
+        or peak_k <= PLATINUM_OXYGEN_FREE_LIMIT_K
+        or oxygen_pa >= OXYGEN_FREE_PA
+    ):
+        return None
+    return (
+        f"without oxygen (here {oxygen_pa:.2g} Pa) platinum alloys with reduced metal above "
+        f"{_celsius(PLATINUM_OXYGEN_FREE_LIMIT_K)}; write atmosphere 'air' or 'oxygen', or "
+        f"crucible 'alumina' or 'magnesia'"
+    )
+
+
+def _lowest_limit_k(bench: Bench) -> float:
+    """Return the temperature up to which no charge and no crucible is refused, K."""
+    melting = [limit.temperature_k for limit in bench.system.melting]
+    attacks = [limit.limit_k for limit in bench.shelf.crucible_limits]
+    return min(*melting, *attacks, PLATINUM_OXYGEN_FREE_LIMIT_K, *CRUCIBLE_LIMIT_K.values())
+
+
 def _celsius(temperature_k: float) -> str:
     return f"{temperature_k - CELSIUS_K:.0f} degC"
 
 
-__all__ = ["DRIVER_OF", "check_proposal", "driver_of", "vetted_operations", "weighed"]
+__all__ = [
+    "DRIVER_OF",
+    "check_proposal",
+    "driver_of",
+    "firing_refusals",
+    "vetted_operations",
+    "weighed",
+]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from labenv.lab.bench import load_bench
-from labenv.lab.interlocks import check_proposal, vetted_operations
+from labenv.lab.interlocks import check_proposal, firing_refusals, vetted_operations
 from labenv_schemas import parse_proposal
 from labenv_schemas.errors import ProposalError
 
@@ -128,3 +129,31 @@ def test_an_amount_is_held_to_the_balance_too():
     })
     with pytest.raises(ProposalError, match="153 g but the vial holds 12 g"):
         check_proposal(proposal, BENCH)
+
+
+@pytest.mark.parametrize("crucible", ["alumina", "zirconia", "magnesia", "platinum"])
+def test_many_firings_are_refused_as_one_is(crucible):
+    rng = np.random.default_rng(0)
+    mass = np.zeros((60, 5))
+    mass[:, 0], mass[:, 2] = rng.uniform(0.5e-3, 2e-3, 60), rng.uniform(0.3e-3, 1e-3, 60)
+    peak = rng.uniform(1300.0, 1770.0, 60)
+    gas = rng.choice(["air", "argon"], 60)
+    oxygen = np.where(gas == "air", 2e4, 0.5)
+    told = firing_refusals(BENCH, mass, peak, crucible, oxygen)
+    assert any(told)
+    assert not all(told)
+    for row, refusal in enumerate(told):
+        doses = [
+            ("BaCO3", f"{float(mass[row, 0])!r} kg"),
+            ("rutile", f"{float(mass[row, 2])!r} kg"),
+        ]
+        firing = heat(f"{float(peak[row])!r} K", atmosphere=str(gas[row]), crucible=crucible)
+        if refusal is None:
+            check_proposal(with_doses(*doses, **firing), BENCH)
+            continue
+        with pytest.raises(ProposalError) as caught:
+            check_proposal(with_doses(*doses, **firing), BENCH)
+        assert (
+            str(caught.value).split("(here")[0]
+            == f"operations[1] (heat): {refusal}".split("(here")[0]
+        )
