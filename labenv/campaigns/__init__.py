@@ -13,7 +13,7 @@ from labenv.campaigns.config_file import load_campaign, parse_campaign, with_ove
 if TYPE_CHECKING:
     from labenv.campaigns.progress import Progress
     from labenv.campaigns.runner import CampaignRunner
-    from labenv.campaigns.summarise import comparisons, summarise
+    from labenv.campaigns.retrospect import comparisons, summarise
 
 __all__ = [
     "CampaignRunner",
@@ -28,8 +28,8 @@ __all__ = [
 _LATER = {
     "CampaignRunner": "labenv.campaigns.runner",
     "Progress": "labenv.campaigns.progress",
-    "comparisons": "labenv.campaigns.summarise",
-    "summarise": "labenv.campaigns.summarise",
+    "comparisons": "labenv.campaigns.retrospect",
+    "summarise": "labenv.campaigns.retrospect",
 }
 
 

@@ -37,7 +37,8 @@ class FittedScan:
         fitted: Fitted intensity, background included.
         background: Background of the fit.
         unit: Unit of the intensities.
-        analysis: Phase fractions and quality of the fit.
+        recorded: The analysis that the reward came from.
+        refined: The analysis that belongs to the curves.
         lines: Lines of the phases found, most abundant phase first.
     """
 
@@ -46,5 +47,6 @@ class FittedScan:
     fitted: NDArray[np.float64]
     background: NDArray[np.float64]
     unit: str
-    analysis: PhaseAnalysis
+    recorded: PhaseAnalysis
+    refined: PhaseAnalysis
     lines: tuple[PhaseLines, ...] = ()

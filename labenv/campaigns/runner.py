@@ -33,7 +33,7 @@ class CampaignRunner:
 
     Args:
         store: Where everything is written down.
-        campaign_id: The campaign, which the store already holds; see `begin` for a new one.
+        campaign_id: The campaign, as `Store.campaign` understands it; see `begin` for a new one.
         on_progress: Called after every step, in the runner's thread.
         lease_ttl_s: How long the lead outlives a process that died on another machine, s.
     """
@@ -46,11 +46,11 @@ class CampaignRunner:
         on_progress: Callable[[Progress], None] | None = None,
         lease_ttl_s: float = LEASE_TTL_S,
     ) -> None:
-        self.campaign_id = campaign_id
         self._store = store
         self._on_progress = on_progress
         self._lease_ttl_s = lease_ttl_s
         self._record = store.campaign(campaign_id)
+        self.campaign_id = self._record.campaign_id
         self._config = self._record.config
         self._task = task_of(self._config)
         self._policy = policy_of(self._config)

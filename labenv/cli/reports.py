@@ -66,7 +66,7 @@ def save_report(store: Store, campaign_id: str, path: Path) -> Path:
         The path.
     """
     from labenv.campaigns.best_scan import best_scan
-    from labenv.campaigns.summarise import comparisons, summarise
+    from labenv.campaigns.retrospect import comparisons, summarise
     from labenv.web.report import render_report, write_report
 
     summary = summarise(store, campaign_id)

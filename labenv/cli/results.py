@@ -154,7 +154,7 @@ def _find(store: Store, words: str) -> ExperimentRecord | str:
 
 
 def _show_campaign(store: Store, campaign_id: str, format_: OutputFormat) -> None:
-    from labenv.campaigns.summarise import comparisons, summarise
+    from labenv.campaigns.retrospect import comparisons, summarise
     from labenv.cli.campaign_tables import print_comparisons, print_summary, summary_json
 
     summary, compared = summarise(store, campaign_id), comparisons(store, campaign_id)

@@ -169,7 +169,7 @@ def _tell_how_to_resume(campaign_id: str, store_url: str) -> None:
 
 
 def _print_result(store: Store, campaign_id: str, report: Path, format_: OutputFormat) -> None:
-    from labenv.campaigns.summarise import comparisons, summarise
+    from labenv.campaigns.retrospect import comparisons, summarise
     from labenv.cli.campaign_tables import print_comparisons, print_summary, summary_json
 
     summary, compared = summarise(store, campaign_id), comparisons(store, campaign_id)

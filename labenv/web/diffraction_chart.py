@@ -46,7 +46,7 @@ def diffraction_chart(scan: FittedScan, name: str) -> str:
     shown = scan.lines[:_MOST_PHASES]
     residual_top = _PLOT_BOTTOM + 14 + _TICK_ROW * len(shown) + 10
     residual_bottom = residual_top + _RESIDUAL_HEIGHT
-    found = ", ".join(f"{phase.name} {phase.weight_fraction:.3f}" for phase in scan.analysis.phases)
+    found = ", ".join(f"{phase.name} {phase.weight_fraction:.3f}" for phase in scan.recorded.phases)
     return figure(
         _WIDTH,
         residual_bottom + 46,

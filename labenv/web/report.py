@@ -57,7 +57,8 @@ def render_report(
         progress=Markup(progress_chart(summary)),
         timeline=Markup(timeline_chart(summary)),
         scan=Markup(diffraction_chart(scan, f"experiment {best.index}")) if drawn else "",
-        analysis=scan.analysis if scan is not None else None,
+        phases=_phases(scan),
+        fit=scan,
         best=best,
         comparisons=comparisons,
         comparison_note=_comparison_note(comparisons),
@@ -132,6 +133,27 @@ def _row(row: ExperimentRow, is_best: bool) -> dict[str, Any]:
         "finished": "–" if row.finished_s is None else duration_text(row.finished_s),
         "cost": f"{row.cost:,.0f}",
     }
+
+
+def _phases(scan: FittedScan | None) -> list[dict[str, str]]:
+    """Return the phases of the best scan, by the recorded and by the refined analysis."""
+    if scan is None:
+        return []
+    refined = {phase.name: phase for phase in scan.refined.phases}
+    rows: list[dict[str, str]] = []
+    for phase in sorted(scan.recorded.phases, key=lambda phase: -phase.weight_fraction):
+        again = refined.get(phase.name)
+        if phase.weight_fraction < 5e-5 and again is None:
+            continue
+        rows.append({
+            "name": phase.name,
+            "formula": phase.formula,
+            "recorded": f"{phase.weight_fraction:.4f} ± {phase.uncertainty:.4f}",
+            "refined": "–"
+            if again is None
+            else f"{again.weight_fraction:.4f} ± {again.uncertainty:.4f}",
+        })
+    return rows
 
 
 def _fraction(value: float | None) -> str:

@@ -72,4 +72,4 @@ def scan() -> FittedScan:
     )  # fmt: skip
     lines = (PhaseLines("BaTiO3-tetragonal", "BaTiO3", np.array([22.0, 31.5, 200.0])),)
     observed = np.random.default_rng(0).poisson(fitted).astype(float)
-    return FittedScan(angle, observed, fitted, background, "counts", analysis, lines)
+    return FittedScan(angle, observed, fitted, background, "counts", analysis, analysis, lines)

@@ -168,7 +168,7 @@ def test_published_and_simulated_stand_side_by_side() -> None:
             {"op": "dose", "precursors": [{"substance": "BaCO3", "mass": "1 g"}]}]},
         "published": {"phases": {"BaTiO3": 1.0}, "statement": "single phase"},
     })  # fmt: skip
-    outcome = Outcome(experiment_id="e", status="ok", analyses=(samples.scan().analysis,))
+    outcome = Outcome(experiment_id="e", status="ok", analyses=(samples.scan().recorded,))
     html = render_report(CAMPAIGN, comparisons=[compare(recipe, outcome)])
     for said in ("Simulated beside published", "Author 2000", "J. Sources 1 (2000) 1",
                  "BaTiO3 alone", "has Ba2TiO4", "BaTiO3 -0.020", "in 0 of 1"):  # fmt: skip
