@@ -7,10 +7,10 @@
 Of a formula with several polymorphs all are tried and those without evidence left out; a phase that
 was named stays in the result whatever its fraction.
 
-Uncertainties add four parts in quadrature: counting statistics, the misfit of the model (the former
-times the goodness of fit), microabsorption (the size of the correction), and a model error of
-`MODEL_ERROR` · sqrt(w (1 - w)), the residual scatter over weighed mixtures of oxides, carbonates and
-hydroxides on one laboratory instrument, where rough surfaces, texture and uneven mixing show.
+Uncertainties add in quadrature: counting statistics times the goodness of fit, microabsorption (the
+size of its correction), and a model error of `MODEL_ERROR` · sqrt(w (1 - w)), the residual scatter
+over weighed mixtures of oxides, carbonates and hydroxides on one laboratory instrument, where rough
+surfaces, texture and uneven mixing show.
 """
 
 from __future__ import annotations
@@ -189,9 +189,7 @@ def model_of(phase: CrystalPhase, scan: Scan) -> PhaseModel:
     return PhaseModel(lines, Texture.of(lines))
 
 
-def refine_candidates(
-    scan: Scan, candidates: list[Candidate]
-) -> tuple[list[Candidate], Refined]:
+def refine_candidates(scan: Scan, candidates: list[Candidate]) -> tuple[list[Candidate], Refined]:
     """Refine, leaving out optional candidates without evidence.
 
     Args:
@@ -226,7 +224,11 @@ def _begin(scan: Scan, models: list[PhaseModel]) -> Refinement:
 
 
 def _with_two_levels(work: Refinement, refined: Refined) -> Refined:
-    """Let the surface lie on two levels, and keep that where it fits clearly better."""
+    """Let the surface lie on two levels.
+
+    Returns:
+        The refinement with two levels where it fits clearly better, else the one given.
+    """
     before = work.parameters.copy()
     work.parameters[list(_LEVELS)] = 0.5 * work.priors.width_deg, 0.5
     uneven = work.run(25)

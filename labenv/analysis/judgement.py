@@ -89,7 +89,7 @@ def conclude(
                 name=evidence[i].name,
                 formula=evidence[i].formula,
                 weight_fraction=float(np.clip(fractions[i], 0.0, 1.0)),
-                uncertainty=float(_widened(errors[i], status, unexplained)),
+                uncertainty=float(_widened(float(errors[i]), status, unexplained)),
             )
             for i in order
         ),
@@ -148,8 +148,10 @@ def _fractions(
     density = np.array([e.model.lines.density_kg_m3 for e in evidence])
     fractions = correct_fractions(apparent, attenuation, density, particle_size_m)
     model = MODEL_ERROR * np.sqrt(fractions * (1.0 - fractions))
-    return apparent, fractions, np.sqrt(
-        counting**2 + model**2 + (fractions - apparent) ** 2 + _DETECTION**2
+    return (
+        apparent,
+        fractions,
+        np.sqrt(counting**2 + model**2 + (fractions - apparent) ** 2 + _DETECTION**2),
     )
 
 

@@ -67,7 +67,7 @@ def solve_subset(
 
 
 @njit(cache=True, nogil=True)
-def solve_nonnegative(
+def solve_nonnegative(  # noqa: C901 - one active-set loop
     gram: NDArray[np.float64],
     right: NDArray[np.float64],
     passive: NDArray[np.bool_],

@@ -47,4 +47,4 @@ def correct_fractions(
         exponent = 0.75 * (linear_per_m - mean_per_m) * particle_size_m
         raised = apparent * np.exp(np.clip(exponent, -_MOST_EXPONENT, _MOST_EXPONENT))
         fractions = 0.5 * (fractions + raised / raised.sum())
-    return fractions / fractions.sum()
+    return np.asarray(fractions / fractions.sum(), dtype=np.float64)

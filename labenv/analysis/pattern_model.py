@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
     from labenv.physics.reflections import ReflectionList
 
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
 SHARED = 7
 """Shared parameters: displacement, zero, squared Gaussian width, asymmetry, beam overflow, and the
 height difference and share of a second surface level."""
@@ -88,9 +91,7 @@ class Texture:
         sphere = index_monomials(indices) @ lines.term_matrix.T * lines.cell_values
         return cls(shares[:, :kept], sphere[:, :kept])
 
-    def factors(
-        self, t: NDArray[np.float64]
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def factors(self, t: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return intensity factors of the lines, (n,), and their logarithmic slopes, (n, t)."""
         if t.size == 0:
             return np.ones(len(self.line_terms)), np.zeros((len(self.line_terms), 0))
@@ -119,7 +120,7 @@ class PhaseModel:
     @property
     def count(self) -> int:
         """Number of parameters."""
-        return 3 + self.cell_count + self.texture.line_terms.shape[1]
+        return 3 + self.cell_count + int(self.texture.line_terms.shape[1])
 
     def columns(
         self,
@@ -189,7 +190,7 @@ class PhaseModel:
 def _widths(
     gauss2: NDArray[np.float64], lorentz: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """Return width, mixing, and their slopes by squared Gaussian and by Lorentzian width, (2, 2, n)."""
+    """Return width, mixing, and their slopes by Gaussian² and by Lorentzian width, (2, 2, n)."""
     width, eta = combine_widths(gauss2, lorentz)
     slopes = np.empty((2, 2, len(width)))
     change = 1e-5 * gauss2
@@ -201,10 +202,23 @@ def _widths(
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _add_lines(  # noqa: PLR0913 - a flat numeric kernel
-    start, step, centre, width, eta, area, skew, skew_slope, scale,
-    by_centre, by_width, by_strength, by_texture, floor, out,
-):  # fmt: skip
+def _add_lines(  # noqa: C901, PLR0913 - a flat numeric kernel
+    start: float,
+    step: float,
+    centre: Floats,
+    width: Floats,
+    eta: Floats,
+    area: Floats,
+    skew: Floats,
+    skew_slope: Floats,
+    scale: float,
+    by_centre: Floats,
+    by_width: Floats,
+    by_strength: Floats,
+    by_texture: Floats,
+    floor: float,
+    out: Floats,
+) -> None:
     """Add every line's pattern and slopes to the rows of `out`.
 
     Rows: the shared parameters, then scale, cell (k), size, strain, texture.
@@ -224,7 +238,7 @@ def _add_lines(  # noqa: PLR0913 - a flat numeric kernel
         if high <= low:
             continue
         n = high - low
-        # axial divergence: the low-angle side is wider by (1 + a), the other narrower, at equal area
+        # axial divergence: the low-angle side is wider by 1 + a, the other narrower, equal area
         a = min(max(skew[j] / h, -0.8), 0.8)
         for i in range(n):
             x = (start + (low + i) * step - centre[j]) / h

@@ -19,7 +19,7 @@ class Peak(NamedTuple):
 
 
 def smooth(values: NDArray[np.float64], width_points: float) -> NDArray[np.float64]:
-    """Return values convolved with a Gaussian of the given standard deviation in points, same shape."""
+    """Return values smoothed by a Gaussian of the given standard deviation in points."""
     from scipy.ndimage import gaussian_filter1d
 
     return np.asarray(gaussian_filter1d(values, max(width_points, 1e-3)), dtype=np.float64)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 FIT_SIZES_M = (15e-9, 60e-9, 400e-9)
 """Crystallite sizes whose patterns are mixed to stand for any size in between, m."""
 
-MODEL_ERROR = 0.01
+MODEL_ERROR = 0.015
 """Standard uncertainty from mixing three sizes, relative to sqrt(w (1 - w)); measured in tests."""
 
 
@@ -66,7 +66,7 @@ class QuantifiedBatch:
 
 
 class PhaseQuantifier:
-    """Fits scans of one instrument with one set of phases; build once, use for any number of scans."""
+    """Fits scans of one instrument with one set of phases; built once, used for any number."""
 
     def __init__(
         self,

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from labenv.physics.reflections import ReflectionList
 
 
+_MOST_DAMPINGS = 6
+_SETTLED = 1e-4
+
+
 @dataclass(frozen=True)
 class Priors:
     """Typical values of the parameters and their spreads (standard deviations).
@@ -158,7 +162,11 @@ class Refinement:
         return int(self._starts[phase])
 
     def _evaluate(self) -> NDArray[np.float64]:
-        """Fill the slopes for the current parameters; return the calculated pattern."""
+        """Fill the slopes for the current parameters.
+
+        Returns:
+            The calculated pattern, shape (M,).
+        """
         shared = self.parameters[:SHARED]
         self._rows[:SHARED] = 0.0
         total = self.parameters[self._smooth_start :] @ self._smooth
@@ -169,7 +177,7 @@ class Refinement:
             self._rows[:SHARED] += block[:SHARED]
             self._rows[begin : begin + phase.count] = block[SHARED:]
             total += own[0] * block[SHARED]
-        return total
+        return np.asarray(total, dtype=np.float64)
 
     def start(self, background: NDArray[np.float64]) -> None:
         """Set starting scales, displacement and background.
@@ -230,7 +238,7 @@ class Refinement:
         Returns:
             The outcome.
         """
-        damping, best = 1e-3, np.inf
+        damping = 1e-3
         calculated = self._evaluate()
         done = 0
         for done in range(1, passes + 1):  # noqa: B007 - the count is reported
@@ -239,25 +247,22 @@ class Refinement:
             inflation = max(1.0, chi2 / max(len(self.counts) - self._size, 1))
             value = chi2 + inflation * self._penalty(self.parameters)
             before, rows = self.parameters.copy(), self._rows.copy()
-            improved = False
-            for _ in range(6):
+            gain = 0.0
+            for _ in range(_MOST_DAMPINGS):
                 step = self._step(gram, right, inflation, damping, frozen)
                 self.parameters = np.clip(before + step, self._low, self._high)
                 trial = self._evaluate()
                 residual = self.counts - trial
                 new = float(residual @ (residual / variance))
-                new += inflation * self._penalty(self.parameters)
-                if new < value:
-                    improved = True
+                gain = value - new - inflation * self._penalty(self.parameters)
+                if gain > 0.0:
                     damping = max(damping * 0.2, 1e-7)
+                    calculated = trial
                     break
                 damping *= 8.0
-            if not improved:
+            if gain <= 0.0:
                 self.parameters, self._rows = before, rows
-                break
-            calculated = trial
-            best = value - new
-            if best < 1e-4 * value:
+            if gain < _SETTLED * value:
                 break
         return self._outcome(calculated, done)
 

@@ -100,9 +100,7 @@ def prepare_scan(diffractogram: Diffractogram) -> Scan:
         )
     optics = Optics(lines, float(angle[0]), float((angle[-1] - angle[0]) / (points - 1)), points)
     priors = Priors(width_deg=width_deg, overflow=_overflow(diffractogram))
-    return Scan(
-        angle, counts, background, scale * together, optics, priors, known, tuple(warnings)
-    )
+    return Scan(angle, counts, background, scale * together, optics, priors, known, tuple(warnings))
 
 
 def _overflow(diffractogram: Diffractogram) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Powder patterns of phase mixtures: the one kernel behind the diffractometer's twin and the vector env.
+"""Powder patterns of mixtures: the one kernel behind the diffractometer's twin and the vector env.
 
 `PatternBasis` holds, for each phase, its pattern per unit weight fraction on the instrument's fixed
 angle grid for a ladder of crystallite sizes (and of texture strengths where a phase has a preferred
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
     from labenv.physics.reflections import ReflectionList
     from labenv.physics.structures.phase import CrystalPhase
 
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
 _OVERSAMPLING = 2
 _MARGIN_DEG = 0.6
 _REACH = 25.0
@@ -56,8 +59,8 @@ class DiffractometerSpec:
 
     The defaults are a benchtop instrument with a strip detector, brightness, background and widths
     read off 8-minute scans of weighed oxide mixtures on a Malvern Panalytical Aeris (Ni filter,
-    40 kV, 15 mA). The strips of such a detector count at once, so a step gathers some 200 times what
-    a single slit would in scan time over number of steps, and rates are counted per the latter.
+    40 kV, 15 mA). The strips of such a detector count at once, so a step gathers some 200 times
+    what a slit would in scan time over number of steps; rates are per second of the latter.
 
     Attributes:
         start_deg: First angle, degrees 2θ.
@@ -91,10 +94,11 @@ class DiffractometerSpec:
     @property
     def two_theta_deg(self) -> NDArray[np.float64]:
         """The angle grid, degrees, shape (points,)."""
-        return self.start_deg + self.step_deg * np.arange(self.points)
+        angle = self.start_deg + self.step_deg * np.arange(self.points)
+        return np.asarray(angle, dtype=np.float64)
 
     def background(self) -> NDArray[np.float64]:
-        """Background components, counts per second, shape (3, points), to be scaled per scan."""
+        """Return the background's components, counts per second, shape (3, points)."""
         angle = self.two_theta_deg
         level, rise, low = self.background_per_second
         shapes = [np.ones_like(angle), 10.0 / angle, np.exp(-(angle - 10.0) / 10.0)]
@@ -314,9 +318,21 @@ def _lagrange4(position: float, nodes: int) -> tuple[int, float, float, float, f
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _mix(  # noqa: PLR0913 - a flat numeric kernel
-    ladder, first, textured, nodes, weights, rung, texture, attenuation,
-    per_scan, background, start, step, margin, out,
-):  # fmt: skip
+    ladder: NDArray[np.float32],
+    first: Ints,
+    textured: NDArray[np.bool_],
+    nodes: Floats,
+    weights: Floats,
+    rung: Floats,
+    texture: Floats,
+    attenuation: Floats,
+    per_scan: Floats,
+    background: Floats,
+    start: float,
+    step: float,
+    margin: int,
+    out: Floats,
+) -> None:
     """Fill `out` (N, points) with expected counts; rows are independent of each other."""
     samples, phases = weights.shape
     sizes, fine_points = ladder.shape[1], ladder.shape[2]

@@ -47,7 +47,7 @@ def poisson_counts(
     counts = np.empty(mean.shape)
     for row, generator in enumerate(generators):
         deviates = generator.standard_normal(mean.shape[1])
-        if _from_normal(mean[row], deviates, counts[row]):
+        if _from_normal(mean[row], np.asarray(deviates), counts[row]):
             low = mean[row] <= EXACT_BELOW
             counts[row, low] = generator.poisson(mean[row, low])
     return counts
@@ -57,7 +57,11 @@ def poisson_counts(
 def _from_normal(
     mean: NDArray[np.float64], deviates: NDArray[np.float64], out: NDArray[np.float64]
 ) -> bool:
-    """Fill counts from normal deviates; return whether some mean is too low for that."""
+    """Fill counts from normal deviates.
+
+    Returns:
+        Whether some mean is too low for that; its count is left 0.
+    """
     any_low = False
     for i in range(mean.shape[0]):
         z, root = deviates[i], np.sqrt(mean[i])

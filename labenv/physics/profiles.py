@@ -50,7 +50,8 @@ def lorentz_polarisation(two_theta: NDArray[np.float64]) -> NDArray[np.float64]:
         The factor, same shape.
     """
     theta = np.radians(two_theta) / 2.0
-    return (1.0 + np.cos(2.0 * theta) ** 2) / (np.sin(theta) ** 2 * np.cos(theta))
+    factor = (1.0 + np.cos(2.0 * theta) ** 2) / (np.sin(theta) ** 2 * np.cos(theta))
+    return np.asarray(factor, dtype=np.float64)
 
 
 def caglioti_deg2(
@@ -96,16 +97,15 @@ def combine_widths(
         Full width at half maximum (degrees) and Lorentzian share η in [0, 1].
     """
     g = np.sqrt(gauss_deg2)
-    l = lorentz_deg
     width = (
         g**5
-        + 2.69269 * g**4 * l
-        + 2.42843 * g**3 * l**2
-        + 4.47163 * g**2 * l**3
-        + 0.07842 * g * l**4
-        + l**5
+        + 2.69269 * g**4 * lorentz_deg
+        + 2.42843 * g**3 * lorentz_deg**2
+        + 4.47163 * g**2 * lorentz_deg**3
+        + 0.07842 * g * lorentz_deg**4
+        + lorentz_deg**5
     ) ** 0.2
-    ratio = l / width
+    ratio = lorentz_deg / width
     return width, 1.36603 * ratio - 0.47719 * ratio**2 + 0.11116 * ratio**3
 
 
@@ -138,11 +138,12 @@ def shift_deg(
         Shift of the line position, degrees, same shape.
     """
     cosine = np.cos(np.radians(two_theta) / 2.0)
-    return zero_deg - np.degrees(2.0 * displacement_m / radius_m) * cosine
+    shift = zero_deg - np.degrees(2.0 * displacement_m / radius_m) * cosine
+    return np.asarray(shift, dtype=np.float64)
 
 
 @njit(cache=True, nogil=True)
-def add_peaks(
+def add_peaks(  # noqa: PLR0913 - a flat numeric kernel
     start: float,
     step: float,
     centre: NDArray[np.float64],

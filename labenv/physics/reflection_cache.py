@@ -15,7 +15,7 @@ import tempfile
 import zipfile
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -79,7 +79,7 @@ def cache_folder() -> Path:
 def _read(path: Path) -> ReflectionList | None:
     try:
         with np.load(path, allow_pickle=False) as stored:
-            values = {
+            values: dict[str, Any] = {
                 field.name: float(stored[field.name])
                 if field.name in _SCALARS
                 else np.asarray(stored[field.name])

@@ -20,7 +20,7 @@ Source:
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
-    from pymatgen.core import Structure
+    from pymatgen.core.structure import Structure
 
 AMU_KG_PER_A3 = 1660.53906660
 """One atomic mass unit per cubic ångström, kg/m³ (CODATA 2018)."""
@@ -85,7 +85,7 @@ class ReflectionList:
 
     @property
     def unit_intensity(self) -> NDArray[np.float64]:
-        """Σ|F|² / (ρ V²) of each line, electrons² Å⁻⁶ m³/kg, shape (n,); per unit weight fraction."""
+        """Σ|F|² / (ρ V²) of each line, per unit weight fraction, e² Å⁻⁶ m³/kg, shape (n,)."""
         return self.f_squared / (self.density_kg_m3 * self.volume_a3**2)
 
     def cos2_to_axis(self, axis_hkl: Sequence[int]) -> NDArray[np.float64]:
@@ -106,13 +106,11 @@ class ReflectionList:
             raise ConfigError("a preferred-orientation plane cannot be (0 0 0)")
         normals = self.member_hkl @ self.reciprocal_a
         cosine = (normals @ axis) / (np.linalg.norm(normals, axis=1) * length)
-        return np.clip(cosine**2, 0.0, 1.0)
+        return np.asarray(np.clip(cosine**2, 0.0, 1.0), dtype=np.float64)
 
     def line_mean(self, per_member: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the intensity-weighted mean over each line's planes: (m,) to (n,)."""
-        return np.bincount(
-            self.member_line, weights=per_member * self.member_share, minlength=len(self.d_a)
-        )
+        return _sum_by(self.member_line, per_member * self.member_share, len(self.d_a))
 
 
 def compute_reflections(
@@ -136,7 +134,8 @@ def compute_reflections(
             message says what to change.
     """
     d_min_a = wavelength_a / (2.0 * np.sin(np.radians(min(two_theta_max_deg, 170.0) / 2.0)))
-    reciprocal = np.linalg.inv(np.asarray(structure.lattice.matrix, dtype=np.float64)).T
+    matrix = np.asarray(structure.lattice.matrix, dtype=np.float64)
+    reciprocal = np.asarray(np.linalg.inv(matrix).T, dtype=np.float64)
     volume_a3 = float(structure.volume)
     points = 2.1 * volume_a3 / d_min_a**3
     if points * len(structure) > _MAX_WORK:
@@ -161,16 +160,22 @@ def _half_sphere(reciprocal: NDArray[np.float64], d_min_a: float) -> NDArray[np.
     limits = np.floor(np.linalg.norm(direct, axis=1) / d_min_a).astype(int)
     axes = [np.arange(-limit, limit + 1) for limit in limits]
     grid = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, 3)
-    h, k, l = grid.T
-    half = (l > 0) | ((l == 0) & ((k > 0) | ((k == 0) & (h > 0))))
+    h, k, last = grid.T
+    half = (last > 0) | ((last == 0) & ((k > 0) | ((k == 0) & (h > 0))))
     grid = grid[half]
     inside = _inverse_d2(grid, reciprocal) <= 1.0 / d_min_a**2
     return np.asarray(grid[inside], dtype=np.int32)
 
 
+def _sum_by(
+    group: NDArray[np.int32] | NDArray[np.intp], values: NDArray[np.float64], count: int
+) -> NDArray[np.float64]:
+    return np.asarray(np.bincount(group, weights=values, minlength=count), dtype=np.float64)
+
+
 def _inverse_d2(hkl: NDArray[np.int32], reciprocal: NDArray[np.float64]) -> NDArray[np.float64]:
     vectors = hkl @ reciprocal
-    return np.einsum("ij,ij->i", vectors, vectors)
+    return np.asarray(np.einsum("ij,ij->i", vectors, vectors), dtype=np.float64)
 
 
 def _structure_factor(
@@ -181,7 +186,7 @@ def _structure_factor(
 ) -> NDArray[np.complex128]:
     half_inverse_d = 0.5 * np.linalg.norm(hkl @ reciprocal, axis=1)
     total = np.zeros(len(hkl), dtype=np.complex128)
-    phases: dict[tuple[str, float], NDArray[np.complex128]] = {}
+    phases: dict[tuple[str, float], Any] = {}
     for site in structure:
         wave = np.exp(2j * np.pi * (hkl @ np.asarray(site.frac_coords, dtype=np.float64)))
         for species, occupancy in site.species.items():
@@ -189,7 +194,7 @@ def _structure_factor(
             given = site.properties.get("b_iso")
             b_iso = default_b_iso_a2(element) if given is None else float(given)
             key = (element, b_iso)
-            phases[key] = phases.get(key, 0.0) + occupancy * wave
+            phases[key] = phases.get(key, np.zeros_like(wave)) + occupancy * wave
     for (element, b_iso), wave in phases.items():
         factor = scattering_factor(element, half_inverse_d, wavelength_a)
         total += factor * np.exp(-b_iso * half_inverse_d**2) * wave
@@ -205,8 +210,10 @@ def _term_matrix(structure: Structure) -> NDArray[np.float64]:
     squares = np.eye(6)[:3]
     if right.all():
         if same_ab and same_bc:
-            return squares.sum(axis=0, keepdims=True)
-        return np.stack([squares[0] + squares[1], squares[2]]) if same_ab else squares
+            return np.ones((1, 3)) @ squares
+        if not same_ab:
+            return squares
+        return np.stack([squares[0] + squares[1], squares[2]])
     if same_ab and right[:2].all() and abs(angles[2] - 120.0) < 1e-3:
         return np.stack([squares[0] + squares[1] + np.eye(6)[3], squares[2]])
     if right.sum() == 2:
@@ -216,8 +223,9 @@ def _term_matrix(structure: Structure) -> NDArray[np.float64]:
 
 def index_monomials(hkl: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return (h², k², l², hk, kl, hl) of indices, shape (n, 6)."""
-    h, k, l = hkl.T
-    return np.stack([h * h, k * k, l * l, h * k, k * l, h * l], axis=1)
+    h, k, m = hkl.T
+    products = [h * h, k * k, m * m, h * k, k * m, h * m]
+    return np.asarray(np.stack(products, axis=1), dtype=np.float64)
 
 
 def _collect(
@@ -227,14 +235,18 @@ def _collect(
     reciprocal: NDArray[np.float64],
     wavelength_a: float,
 ) -> ReflectionList:
-    """Group single planes into lines, drop what is too weak, sort by spacing."""
+    """Group single planes into lines, drop what is too weak, sort by spacing.
+
+    Returns:
+        The lines.
+    """
     term_matrix = _term_matrix(structure)
     terms = np.rint(index_monomials(hkl.astype(np.float64)) @ term_matrix.T).astype(np.int64)
     values = np.linalg.lstsq(terms.astype(np.float64), _inverse_d2(hkl, reciprocal), rcond=None)[0]
     unique, line = np.unique(terms, axis=0, return_inverse=True)
     line = line.reshape(-1)
     inverse_d2 = unique @ values
-    total = np.bincount(line, weights=f_squared, minlength=len(unique))
+    total = _sum_by(line, f_squared, len(unique))
     # 1/sin²θ stands in for the Lorentz factor when judging which lines are too weak to matter
     strength = total / inverse_d2
     kept = np.flatnonzero(strength > _WEAK * strength.max())

@@ -28,7 +28,8 @@ _ANION_B_A2: Mapping[str, float] = {
     "N": 0.8, "O": 0.7, "F": 0.9, "S": 0.8, "Cl": 1.3, "Se": 0.8, "Br": 1.3, "I": 1.4, "P": 0.5,
 }  # fmt: skip
 _SOFT_CATION_B_A2: Mapping[str, float] = {
-    "Na": 1.1, "K": 1.3, "Rb": 1.4, "Cs": 1.5, "Ag": 1.1, "Tl": 1.3, "Pb": 1.0, "Bi": 0.7, "Hg": 1.2,
+    "Na": 1.1, "K": 1.3, "Rb": 1.4, "Cs": 1.5, "Ag": 1.1, "Tl": 1.3, "Pb": 1.0, "Bi": 0.7,
+    "Hg": 1.2,
 }  # fmt: skip
 _CATION_B_A2 = 0.4
 
@@ -62,7 +63,7 @@ def scattering_factor(
     Returns:
         Complex scattering factor, electrons, shape (n,).
     """
-    import xraydb  # noqa: PLC0415 - slow to import and needed once per phase
+    import xraydb  # type: ignore[import-untyped]  # the package has no types
 
     symbol = "H" if element in {"D", "T"} else element
     energy_ev = HC_EV_A / wavelength_a
@@ -71,7 +72,7 @@ def scattering_factor(
         return f_zero.astype(np.complex128)
     f_one = float(np.ravel(xraydb.f1_chantler(symbol, energy_ev))[0])
     f_two = float(np.ravel(xraydb.f2_chantler(symbol, energy_ev))[0])
-    return f_zero + complex(f_one, f_two)
+    return np.asarray(f_zero + complex(f_one, f_two), dtype=np.complex128)
 
 
 def mass_attenuation_m2_per_kg(mass_fractions: Mapping[str, float], wavelength_a: float) -> float:
@@ -84,7 +85,7 @@ def mass_attenuation_m2_per_kg(mass_fractions: Mapping[str, float], wavelength_a
     Returns:
         Mass attenuation coefficient, m²/kg (a tenth of the customary cm²/g).
     """
-    import xraydb  # noqa: PLC0415 - slow to import and needed once per phase
+    import xraydb  # the package has no types
 
     energy_ev = HC_EV_A / wavelength_a
     total = 0.0

@@ -57,6 +57,7 @@ def read_measurement(path: str | Path) -> Measurement:
     Raises:
         MeasurementFileError: If the file cannot be opened, is empty, is of an unknown format, or is
             damaged; the message names the file, the place and what to do.
+        LabEnvError: Whatever a reader raises on purpose, unchanged.
     """
     place = Path(path)
     try:
@@ -80,6 +81,4 @@ def read_measurement(path: str | Path) -> Measurement:
     for start, what in _KNOWN_UNREAD:
         if data.startswith(start):
             raise MeasurementFileError(f"{place}: this is {what}")
-    raise MeasurementFileError(
-        f"{place}: not recognised; readable are {', '.join(format_ids())}"
-    )
+    raise MeasurementFileError(f"{place}: not recognised; readable are {', '.join(format_ids())}")

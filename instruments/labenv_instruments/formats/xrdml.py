@@ -61,7 +61,7 @@ def read(data: bytes, source: str) -> Measurement:
         raise MeasurementFileError(f"{source}: XRDML with its own entities is refused")
     text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
     try:
-        root = ElementTree.fromstring(text)  # noqa: S314 - entities were refused above
+        root = ElementTree.fromstring(text)
     except ElementTree.ParseError as cause:
         raise MeasurementFileError(f"{source}: damaged XML, {cause}") from cause
     for element in root.iter():
@@ -70,9 +70,7 @@ def read(data: bytes, source: str) -> Measurement:
     if not scans:
         raise MeasurementFileError(f"{source}: the XRDML file holds no scan")
     sample_id = (root.findtext("sample/id") or "").strip() or None
-    measurement, scan = next(
-        ((m, s) for m, s in scans if s.get("status") == "Completed"), scans[0]
-    )
+    measurement, scan = next(((m, s) for m, s in scans if s.get("status") == "Completed"), scans[0])
     flags = list(_flags(scans, scan, encoding))
     result = _diffractogram(measurement, scan, source, (flags, encoding))
     return cast("Measurement", result.model_copy(update={"sample_id": sample_id}))
