@@ -1,7 +1,7 @@
 """What an episode knows: one row an episode, the same arrays for the single and the vector env.
 
-The ledger holds only what a policy may see (budget, clock, what was asked for, what was measured). It
-is filled by `submit` and `settle` and read by `observation.py`.
+The ledger holds only what a policy may see (budget, clock, what was asked for, what was measured).
+It is filled by `submit` and `settle` and read by `observation.py`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Ledger:
         """Number of proposals in flight, shape (N,)."""
         return np.sum(self.flight != FREE, axis=1)
 
-    def submit(self, rows: Ints, units: Floats) -> Ints:
+    def submit(self, rows: Ints, units: Floats) -> tuple[Ints, Ints]:
         """Note a proposal handed in by each of some episodes.
 
         Args:
@@ -138,7 +138,7 @@ class Ledger:
             units: Points of the unit cube, shape (M, n).
 
         Returns:
-            Index of each experiment within its episode, shape (M,).
+            Index of each experiment within its episode, and its place in flight, each shape (M,).
         """
         place = np.argmax(self.flight[rows] == FREE, axis=1)
         index = self.submitted[rows]
@@ -146,7 +146,7 @@ class Ledger:
         self.flight_since_s[rows, place] = self.now_s[rows]
         self.flight_unit[rows, place] = units
         self.submitted[rows] = index + 1
-        return index
+        return index, place
 
     def settle(self, results: ResultRows) -> None:
         """Note a result received by each of some episodes, and free its place.

@@ -12,12 +12,12 @@ space is flat: every parameter counts in every proposal, so no policy needs cond
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
 from labenv.tasks.parameters import Categorical, Continuous
-from labenv_schemas.errors import ProposalError
+from labenv_schemas.errors import ConfigError, ProposalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,9 +54,13 @@ class BatchBlueprint(Blueprint, Protocol):
 
     Attributes:
         longest_plan: Operations of its longest plan.
+        limited_parameter: The parameter (a temperature) that the lab's interlocks limit.
+        limiting_parameters: The parameters on which that limit depends.
     """
 
     longest_plan: int
+    limited_parameter: str
+    limiting_parameters: tuple[str, ...]
 
     def plan_batch(self, values: Floats, shelf: Shelf) -> BatchPlan:
         """Return the plans of rows of values, shape (N, n), as `build` would make them."""
@@ -217,6 +221,19 @@ class ProposalSpace:
             else:
                 columns.append(points[:, k : k + 1])
         return np.concatenate(columns, axis=1)
+
+    def batch_blueprint(self) -> BatchBlueprint:
+        """Return the blueprint, if it plans many experiments at once.
+
+        Raises:
+            ConfigError: If it does not.
+        """
+        if not hasattr(self.blueprint, "plan_batch"):
+            raise ConfigError(
+                "this task has no batch plans, so it has no native vector environment; use "
+                "gym.make_vec(..., vectorization_mode='sync') or 'async'"
+            )
+        return cast("BatchBlueprint", self.blueprint)
 
     def describe(self) -> list[dict[str, object]]:
         """Return one record a parameter, for prompts and listings."""

@@ -78,9 +78,18 @@ class SolidStateRoute:
 
     Attributes:
         longest_plan: Operations of the longest plan.
+        limited_parameter: What the lab's interlocks limit in this family of plans.
+        limiting_parameters: What sets the limit.
     """
 
     longest_plan = 3 + 2 + 2 * 3
+    limited_parameter = "firing_k"
+    limiting_parameters = (
+        "barium_source",
+        "titanium_source",
+        "barium_per_titanium",
+        "atmosphere",
+    )
 
     def build(self, values: Mapping[str, float | str]) -> Proposal:
         """Return the plan with these values.
