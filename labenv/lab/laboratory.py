@@ -12,6 +12,7 @@ believed, and `resume` brings a new lab to where a killed one was.
 from __future__ import annotations
 
 import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
 from labenv.lab.bench import load_bench
@@ -27,7 +28,7 @@ from labenv_schemas.errors import ConfigError, ProposalError, StoreError
 from labenv_schemas.proposal import Proposal, parse_proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Coroutine, Iterable
 
     from labenv.lab.clock import Clock
     from labenv.lab.journal import Journal, JournalEvent
@@ -248,7 +249,7 @@ class Lab:
         if isinstance(self._clock, VirtualClock):
             self._clock.set_s(lab_time_s)
         else:
-            asyncio.run(self._clock.sleep_until_s(lab_time_s))
+            _await(self._clock.sleep_until_s(lab_time_s))
 
     def _hand_out(self) -> list[Outcome]:
         taken, self._executor.ready = self._executor.ready, []
@@ -265,6 +266,17 @@ class Lab:
             self._uncollected[ticket.experiment_id] = ticket
         self._uncollected = dict(sorted(self._uncollected.items(), key=lambda item: item[1].index))
         self._executor.ready = [*outcomes, *self._executor.ready]
+
+
+def _await(waiting: Coroutine[Any, Any, None]) -> None:
+    """Wait for a clock, also where an event loop already runs, as in a notebook."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(waiting)
+        return
+    with ThreadPoolExecutor(1) as other:
+        other.submit(asyncio.run, waiting).result()
 
 
 def _submission(index: int, proposal: Proposal) -> dict[str, Any]:

@@ -328,8 +328,33 @@ def test_a_wall_clock_paces_the_lab(plan):
     outcome = lab.run(short)
     assert lab.now_s >= outcome.finished_s
     assert outcome.status == "ok"
+
+    async def in_a_notebook():
+        return Lab(LabConfig(), seed=0, clock=WallClock(speed=1e4)).run(short)
+
+    assert asyncio.run(in_a_notebook()).status == "ok"
+
+
+def test_a_wall_clock_keeps_its_time_in_a_pickle_and_goes_forward_only():
+    clock = WallClock(speed=100.0)
+    clock.set_s(1e6)
+    clock.set_s(5.0)
+    assert clock.now_s >= 1e6
+    copy = pickle.loads(pickle.dumps(clock))
+    assert 1e6 <= copy.now_s < 1.1e6
     with pytest.raises(ConfigError, match="above 0"):
         WallClock(0.0)
+
+
+def test_a_lab_on_the_wall_clock_is_resumed_at_its_lab_time(plan):
+    short = parse_proposal({"operations": [plan().operations[0].model_dump()]})
+    journal = MemoryJournal()
+    first = Lab(LabConfig(), seed=0, clock=WallClock(speed=1e4), journal=journal)
+    outcome = first.run(short)
+    second = Lab(LabConfig(), seed=0, clock=WallClock(speed=1e4), journal=journal)
+    second.resume(journal.events())
+    assert second.now_s >= outcome.finished_s
+    assert second.collect("none") == [outcome]
 
 
 def test_a_virtual_clock_never_runs_backwards():
