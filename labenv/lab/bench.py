@@ -186,6 +186,14 @@ class Bench:
         )
 
     @cached_property
+    def diffracting(self) -> tuple[int, ...]:
+        """Indices of the phases whose crystal structure is known; others scatter like glass."""
+        from labenv.physics.structures.library import phase_library
+
+        library = phase_library()
+        return tuple(p for p, name in enumerate(self.system.structures) if name in library)
+
+    @cached_property
     def cations_mol_per_kg(self) -> Floats:
         """Cations in the pure substances, mol/kg, shape (S, C)."""
         table = self.system.tables.cation
@@ -378,8 +386,11 @@ class Bench:
         from labenv.physics.noise import poisson_counts
 
         mounting = np.array([g.standard_normal() for g in generators])
+        seen = list(self.diffracting)
         mean = self.pattern_basis(grid).mean_counts(
-            SampleBatch(self.mass_fractions(samples)[:, :-1], samples.powder.crystallite_m),
+            SampleBatch(
+                self.mass_fractions(samples)[:, seen], samples.powder.crystallite_m[:, seen]
+            ),
             ScanBatch(
                 seconds_per_step=scan_s / grid.points,
                 displacement_m=conditions.displacement_sd_m * mounting,
@@ -391,8 +402,8 @@ class Bench:
         return poisson_counts(mean, generators)
 
     def pattern_basis(self, grid: ScanGrid) -> PatternBasis:
-        """Return the patterns of the system's phases on an angle grid; made once a grid."""
-        return _pattern_basis(self.system.structures, grid)
+        """Return the patterns of the phases in `diffracting` on an angle grid; made once a grid."""
+        return _pattern_basis(tuple(self.system.structures[p] for p in self.diffracting), grid)
 
     def mass_kg(self, samples: BenchSamples) -> Floats:
         """Return the masses of samples, kg, shape (N,)."""
@@ -420,9 +431,7 @@ def _pattern_basis(structures: tuple[str, ...], grid: ScanGrid) -> PatternBasis:
 
     library = phase_library()
     spec = DiffractometerSpec(start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points)
-    # TEMPORARY while the structure library grows.
-    names = [name if name in library else "BaTi4O9" for name in structures]
-    return PatternBasis(tuple(library.get(name) for name in names), spec)
+    return PatternBasis(tuple(library.get(name) for name in structures), spec)
 
 
 def load_bench(system_name: str = "Ba-Ti-C-O") -> Bench:

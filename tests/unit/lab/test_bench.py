@@ -144,3 +144,20 @@ def test_the_names_of_the_cations():
     assert BENCH.cation_names == ("Ba", "Ti")
     barium = BENCH.cations_mol_per_kg[BENCH.shelf.index("BaCO3")]
     np.testing.assert_allclose(barium, [1.0 / 0.197335, 0.0], rtol=1e-4)
+
+
+def test_a_phase_without_a_known_structure_scatters_like_glass():
+    names = [BENCH.system.phase_names[p] for p in BENCH.diffracting]
+    assert {"BaCO3", "BaO", "rutile", "anatase", "BaTiO3", "Ba2TiO4"} <= set(names)
+    hidden = type(BENCH)(BENCH.system, BENCH.shelf)
+    hidden.__dict__["diffracting"] = (BENCH.system.phase_index("rutile"),)
+    conditions = nominal_conditions(BENCH.system, BENCH.shelf)
+    requested = np.zeros((1, 5))
+    requested[:, 0], requested[:, 2] = 1.0e-3, 1.0e-3
+    samples = BENCH.dose(requested, conditions, [stream(0, "d")]).samples
+    whole = BENCH.scan(samples, [SCAN], conditions, [stream(0, "x")])[0]
+    part = hidden.scan(samples, [SCAN], conditions, [stream(0, "x")])[0]
+    angles = 20.0 + 0.03 * np.arange(whole.size)
+    witherite, rutile = np.abs(angles - 23.9) < 0.3, np.abs(angles - 27.45) < 0.1
+    assert part[witherite].max() < 0.1 * whole[witherite].max()
+    assert part[rutile].max() > 0.5 * whole[rutile].max()
