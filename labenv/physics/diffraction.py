@@ -49,7 +49,8 @@ if TYPE_CHECKING:
 _OVERSAMPLING = 2
 _MARGIN_DEG = 0.6
 _REACH = 25.0
-_TEXTURE_NODES = (0.5, 0.65, 0.8, 1.0, 1.25)
+_TEXTURE_NODES = tuple(float(np.exp(0.17 * k)) for k in range(-4, 3))  # 0.51 to 1.40, with 1
+_TEXTURES = len(_TEXTURE_NODES)
 _SIZE_NODES = 12
 
 
@@ -294,9 +295,10 @@ class PatternBasis:
         rung = np.log(np.clip(sizes, low, high) / low) * ((_SIZE_NODES - 1) / np.log(high / low))
         attenuation = weights @ self.attenuation_m2_kg / np.maximum(weights.sum(axis=1), 1e-12)
         out = np.empty((count, self.spec.points))
-        nodes = np.array(_TEXTURE_NODES)
+        low_r, high_r = _TEXTURE_NODES[0], _TEXTURE_NODES[-1]
+        texture_rung = np.log(np.clip(texture, low_r, high_r) / low_r) / 0.17
         _mix(
-            self._ladder, self._first, self._textured, nodes, weights, rung, texture, attenuation,
+            self._ladder, self._first, self._textured, weights, rung, texture_rung, attenuation,
             per_scan, self._background, self.spec.start_deg, self.spec.step_deg, self._margin, out,
         )  # fmt: skip
         return out
@@ -321,10 +323,9 @@ def _mix(  # noqa: PLR0913 - a flat numeric kernel
     ladder: NDArray[np.float32],
     first: Ints,
     textured: NDArray[np.bool_],
-    nodes: Floats,
     weights: Floats,
     rung: Floats,
-    texture: Floats,
+    texture_rung: Floats,
     attenuation: Floats,
     per_scan: Floats,
     background: Floats,
@@ -346,18 +347,20 @@ def _mix(  # noqa: PLR0913 - a flat numeric kernel
             if weights[n, p] <= 0.0:
                 continue
             left, w0, w1, w2, w3 = _lagrange4(rung[n, p], sizes)
-            block, blocks, fraction = first[p], 1, 0.0
+            strengths = 1
+            t_left, t0, t1, t2, t3 = 0, 1.0, 0.0, 0.0, 0.0
             if textured[p]:
-                r = min(max(texture[n, p], nodes[0]), nodes[-1])
-                t = min(np.searchsorted(nodes, r, side="right") - 1, nodes.shape[0] - 2)
-                fraction = (r - nodes[t]) / (nodes[t + 1] - nodes[t])
-                block, blocks = first[p] + t, 2 if fraction > 0.0 else 1
-            for b in range(blocks):
-                scale = weights[n, p] * (1.0 - fraction if b == 0 else fraction)
+                strengths = 4
+                t_left, t0, t1, t2, t3 = _lagrange4(np.round(texture_rung[n, p], 9), _TEXTURES)
+            for t in range(strengths):
+                share = t0 if t == 0 else (t1 if t == 1 else (t2 if t == 2 else t3))
+                if share == 0.0:
+                    continue
+                scale, block = weights[n, p] * share, first[p] + t_left + t
                 a0, a1 = np.float32(scale * w0), np.float32(scale * w1)
                 a2, a3 = np.float32(scale * w2), np.float32(scale * w3)
-                l0, l1 = ladder[block + b, left], ladder[block + b, left + 1]
-                l2, l3 = ladder[block + b, left + 2], ladder[block + b, left + 3]
+                l0, l1 = ladder[block, left], ladder[block, left + 1]
+                l2, l3 = ladder[block, left + 2], ladder[block, left + 3]
                 for i in range(fine_points):
                     fine[i] += a0 * l0[i] + a1 * l1[i] + a2 * l2[i] + a3 * l3[i]
         seconds, tilt, zero, brightness, level = per_scan[n]

@@ -14,6 +14,7 @@ import os
 import tempfile
 import zipfile
 from dataclasses import fields
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def cache_folder() -> Path:
 
 def _read(path: Path) -> ReflectionList | None:
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with np.load(BytesIO(path.read_bytes()), allow_pickle=False) as stored:
             values: dict[str, Any] = {
                 field.name: float(stored[field.name])
                 if field.name in _SCALARS
