@@ -1,7 +1,7 @@
 """The vocabulary of labenv: what a proposal, a measurement, an outcome and a campaign are.
 
-Everything that crosses a boundary (a file, a socket, a policy, a store) is one of these models. They
-are frozen, refuse unknown fields and non-finite numbers, and read any unit at the edge.
+Everything that crosses a boundary (a file, a socket, a policy, a store) is one of these models.
+They are frozen, refuse unknown fields and non-finite numbers, and read any unit at the edge.
 """
 
 from labenv_schemas.analysis import PhaseAnalysis, PhaseFraction

@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated
 
 from pydantic import Field, model_validator
 
 from labenv_schemas.base import Model
+from labenv_schemas.json_values import JsonObject
 from labenv_schemas.proposal import Proposal
 from labenv_schemas.task import Budget
+
+_ROUNDING = 0.02  # published percentages are rounded and may add up to a little over one
 
 
 class PolicyConfig(Model):
     """Which policy proposes, and its options."""
 
-    name: str = "bayesian"
-    options: dict[str, Any] = Field(default_factory=dict)
+    name: str = Field(default="bayesian", description="Name of the policy.")
+    options: JsonObject = Field(
+        default_factory=dict, description="What the policy itself understands."
+    )
 
 
 class LabConfig(Model):
     """What the laboratory has; the default is the bench of the material system."""
 
-    system: str = "Ba-Ti-C-O"
-    furnaces: int = Field(default=2, ge=1, le=64)
+    system: str = Field(default="Ba-Ti-C-O", description="Material system.")
+    furnaces: int = Field(default=2, ge=1, le=64, description="Furnaces that work at once.")
     randomise: bool = Field(
         default=True, description="Draw kinetics, purity, particle size and offsets per episode."
     )
@@ -34,33 +39,44 @@ class LabConfig(Model):
 class PublishedOutcome(Model):
     """What a publication reports for a recipe."""
 
-    phases: dict[str, float | None] = Field(
+    phases: dict[str, Annotated[float, Field(ge=0.0, le=1.0)] | None] = Field(
         description="Structure slug to reported weight fraction; null if only named."
     )
     statement: str = Field(description="What the authors found, in our words.")
+
+    @model_validator(mode="after")
+    def _at_most_one(self) -> PublishedOutcome:
+        total = sum(fraction or 0.0 for fraction in self.phases.values())
+        if total > 1.0 + _ROUNDING:
+            raise ValueError(f"the weight fractions add up to {total:g}; one sample has 1 at most")
+        return self
 
 
 class Recipe(Model):
     """A published synthesis, with its source."""
 
-    name: str
-    citation: str = Field(min_length=8)
-    proposal: Proposal
-    published: PublishedOutcome
+    name: str = Field(description="Short name, unique in the file.")
+    citation: str = Field(min_length=8, description="Authors, journal, year, DOI.")
+    proposal: Proposal = Field(description="The recipe as a plan.")
+    published: PublishedOutcome = Field(description="What the authors report.")
 
 
 class CampaignConfig(Model):
     """A budgeted series of proposals toward one task, or a list of recipes to replay."""
 
-    name: str = Field(min_length=1, max_length=200)
-    description: str = ""
-    task: str = "batio3-synthesis"
-    lab: LabConfig = Field(default_factory=LabConfig)
-    policy: PolicyConfig = Field(default_factory=PolicyConfig)
-    budget: Budget | None = None
-    parallelism: int = Field(default=2, ge=1, le=64)
-    seed: int = Field(default=0, ge=0, lt=2**63)
-    recipes: tuple[Recipe, ...] = ()
+    name: str = Field(min_length=1, max_length=200, description="Title of the campaign.")
+    description: str = Field(default="", description="What it is for.")
+    task: str = Field(default="batio3-synthesis", description="Name of the task.")
+    lab: LabConfig = Field(default_factory=LabConfig, description="What the laboratory has.")
+    policy: PolicyConfig = Field(default_factory=PolicyConfig, description="What proposes.")
+    budget: Budget | None = Field(
+        default=None, description="What may be spent; the task's own budget if left out."
+    )
+    parallelism: int = Field(default=2, ge=1, le=64, description="Proposals in flight at once.")
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of everything random.")
+    recipes: tuple[Recipe, ...] = Field(
+        default=(), description="Published recipes to replay in place of a policy."
+    )
 
     @model_validator(mode="after")
     def _named_once(self) -> CampaignConfig:

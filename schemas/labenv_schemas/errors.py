@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
 
 class LabEnvError(Exception):
@@ -17,7 +17,7 @@ class LabEnvError(Exception):
 
 
 class ConfigError(LabEnvError, ValueError):
-    """A file, argument or option of the user's is wrong; the message says where and what to write."""
+    """A file, argument or option is wrong; the message says where, and what to write."""
 
 
 class ProposalError(LabEnvError, ValueError):
@@ -25,7 +25,7 @@ class ProposalError(LabEnvError, ValueError):
 
 
 class UnknownPluginError(LabEnvError, LookupError):
-    """No task, policy, driver or material system answers to the name; the message lists those that do."""
+    """No task, policy, driver or system answers to the name; the message lists those that do."""
 
 
 class MeasurementFileError(LabEnvError, ValueError):
@@ -68,7 +68,7 @@ class StoreError(BoundaryError):
 
 
 @contextmanager
-def boundary(kind: type[BoundaryError], what: str) -> Iterator[None]:
+def boundary(kind: type[BoundaryError], what: str) -> Generator[None]:
     """Classify whatever escapes the block as `kind`, letting labenv's own errors through.
 
     Args:

@@ -1,54 +1,68 @@
-"""What an instrument returned: arrays, conditions, identity, time, quality, provenance. Never truth."""
+"""What an instrument returned: arrays, conditions, identity, time, quality, never truth."""
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, field_validator, model_validator
 
 from labenv_schemas.arrays import FloatVector
-from labenv_schemas.base import Model
-from labenv_schemas.units import FieldT, MassKg, TemperatureK
+from labenv_schemas.base import KeepsNone, Model
+from labenv_schemas.units import FieldT, MassKg, Quantity, TemperatureK
+
+
+def _not_a_number(moment: Any) -> Any:  # noqa: ANN401 - any input may arrive
+    # Pydantic would guess seconds or milliseconds from the size of a number.
+    is_text = isinstance(moment, str)
+    if isinstance(moment, datetime) or (is_text and re.match(r"\d{4}-\d\d-\d\d[T ]", moment)):
+        return moment
+    raise ValueError(f"{moment!r} is not a date with time; write it as 2025-01-31T12:00:00+00:00")
 
 
 def _to_utc(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError(f"{moment.isoformat()} has no time zone; write UTC as ...+00:00")
-    return moment.astimezone(UTC)
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise ValueError(f"{moment.isoformat()} is out of range in UTC") from None
 
 
-UtcDatetime = Annotated[datetime, AfterValidator(_to_utc)]
+UtcDatetime = Annotated[datetime, BeforeValidator(_not_a_number), AfterValidator(_to_utc)]
 
 
 class InstrumentIdentity(Model):
     """Which device measured, and with what software."""
 
-    station: str
-    model: str
-    serial: str
-    driver: str
-    driver_version: str
-    simulated: bool
+    station: str = Field(description="Station of the lab.")
+    model: str = Field(description="Maker's name of the device.")
+    serial: str = Field(description="Serial number.")
+    driver: str = Field(description="Identity of the driver.")
+    driver_version: str = Field(description="Version of the driver.")
+    simulated: bool = Field(description="Whether a twin stood in for the device.")
 
 
 class QualityFlag(Model):
     """Something about a measurement that its reader must know."""
 
-    code: str
-    message: str
+    code: str = Field(description="Short and stable, such as 'saturated'.")
+    message: str = Field(description="In words.")
 
 
 class MeasurementBase(Model):
     """What every measurement carries."""
 
-    instrument: InstrumentIdentity | None = None
-    sample_id: str | None = None
+    instrument: InstrumentIdentity | None = Field(default=None, description="What measured.")
+    sample_id: str | None = Field(default=None, description="What was measured.")
     measured_at: UtcDatetime | None = Field(default=None, description="Wall clock, UTC.")
     lab_time_s: float | None = Field(default=None, description="Lab clock at the end, s.")
-    flags: tuple[QualityFlag, ...] = ()
-    provenance: dict[str, str] = Field(default_factory=dict)
+    flags: tuple[QualityFlag, ...] = Field(default=(), description="What a reader must know.")
+    provenance: dict[str, str] = Field(
+        default_factory=dict, description="Where it came from, such as the file and its format."
+    )
 
     def __eq__(self, other: object) -> bool:
         if type(self) is not type(other):
@@ -58,6 +72,21 @@ class MeasurementBase(Model):
 
     __hash__ = None  # type: ignore[assignment]  # arrays do not hash
 
+    def __setstate__(self, state: dict[Any, Any]) -> None:
+        super().__setstate__(state)
+        self._freeze()
+
+    def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Self:
+        copy = super().__deepcopy__(memo)
+        copy._freeze()  # noqa: SLF001 - of the same class
+        return copy
+
+    def _freeze(self) -> None:
+        # Numpy forgets that an array was read-only when it pickles or copies it.
+        for value in self.__dict__.values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
 
 def _same(one: Any, other: Any) -> bool:  # noqa: ANN401 - field values of any kind
     if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
@@ -65,13 +94,16 @@ def _same(one: Any, other: Any) -> bool:  # noqa: ANN401 - field values of any k
     return bool(one == other)
 
 
-class Radiation(Model):
-    """Wavelengths of the tube, Å, and the intensity of Kα2 relative to Kα1."""
+class Radiation(KeepsNone, Model):
+    """Wavelengths of the tube, and the intensity of Kα2 relative to Kα1."""
 
-    k_alpha1_a: float = Field(default=1.5405929, gt=0.1, lt=10.0)
-    k_alpha2_a: float | None = Field(default=1.5444274, gt=0.1, lt=10.0)
-    k_alpha2_ratio: float = Field(default=0.5, ge=0.0, le=1.0)
-    anode: str | None = "Cu"
+    # Cu Kα: Hölzer et al., Phys. Rev. A 56 (1997) 4554, as in the International Tables.
+    k_alpha1_a: float = Field(default=1.5405929, gt=0.1, lt=10.0, description="Kα1, Å.")
+    k_alpha2_a: float | None = Field(
+        default=1.5444274, gt=0.1, lt=10.0, description="Kα2, Å; null for monochromatic light."
+    )
+    k_alpha2_ratio: float = Field(default=0.5, ge=0.0, le=1.0, description="Kα2 over Kα1.")
+    anode: str | None = Field(default="Cu", description="Element of the anode; null if unknown.")
 
 
 class Diffractogram(MeasurementBase):
@@ -81,13 +113,19 @@ class Diffractogram(MeasurementBase):
     says if the file held no counts.
     """
 
-    kind: Literal["diffractogram"] = "diffractogram"
-    two_theta_deg: FloatVector
-    counts: FloatVector
-    intensity_unit: Literal["counts", "counts_per_second", "arbitrary"] = "counts"
+    kind: Literal["diffractogram"] = Field(
+        default="diffractogram", description="Kind of measurement."
+    )
+    two_theta_deg: FloatVector = Field(description="Scattering angles 2θ, degrees, increasing.")
+    counts: FloatVector = Field(description="Intensity at each angle.")
+    intensity_unit: Literal["counts", "counts_per_second", "arbitrary"] = Field(
+        default="counts", description="Unit of the intensities."
+    )
     counting_time_s: float | None = Field(default=None, gt=0, description="Seconds per step.")
-    radiation: Radiation = Field(default_factory=Radiation)
-    goniometer_radius_m: float | None = Field(default=None, gt=0)
+    radiation: Radiation = Field(default_factory=Radiation, description="Light of the tube.")
+    goniometer_radius_m: float | None = Field(
+        default=None, gt=0, description="Sample to detector, m."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Diffractogram:
@@ -105,60 +143,74 @@ class Diffractogram(MeasurementBase):
 class ResistanceCurve(MeasurementBase):
     """Resistance against temperature: `temperature_k` (n,), `resistance_ohm` (n,)."""
 
-    kind: Literal["resistance_curve"] = "resistance_curve"
-    temperature_k: FloatVector
-    resistance_ohm: FloatVector
-    field_t: FieldT = Field(default=0.0, alias="field")
-    current_a: float | None = None
+    kind: Literal["resistance_curve"] = Field(
+        default="resistance_curve", description="Kind of measurement."
+    )
+    temperature_k: FloatVector = Field(description="Temperatures, K.")
+    resistance_ohm: FloatVector = Field(description="Resistance at each temperature, Ω.")
+    field_t: FieldT = Field(default=0.0, alias="field", description="Magnetic field.")
+    current_a: float | None = Field(default=None, description="Excitation current, A.")
 
     @model_validator(mode="after")
     def _consistent(self) -> ResistanceCurve:
-        if self.temperature_k.shape != self.resistance_ohm.shape:
-            raise ValueError("temperature and resistance differ in length")
+        _check_axis(self.temperature_k, self.resistance_ohm)
         return self
 
 
 class MagnetisationCurve(MeasurementBase):
     """Magnetic moment against temperature and field, each (n,)."""
 
-    kind: Literal["magnetisation_curve"] = "magnetisation_curve"
-    temperature_k: FloatVector
-    field_t: FloatVector
-    moment_a_m2: FloatVector
+    kind: Literal["magnetisation_curve"] = Field(
+        default="magnetisation_curve", description="Kind of measurement."
+    )
+    temperature_k: FloatVector = Field(description="Temperatures, K.")
+    field_t: FloatVector = Field(description="Magnetic fields, T.")
+    moment_a_m2: FloatVector = Field(description="Magnetic moment, A·m².")
 
     @model_validator(mode="after")
     def _consistent(self) -> MagnetisationCurve:
-        if not self.temperature_k.shape == self.field_t.shape == self.moment_a_m2.shape:
-            raise ValueError("temperature, field and moment differ in length")
+        _check_axis(self.temperature_k, self.field_t, self.moment_a_m2)
         return self
 
 
-class MassReading(MeasurementBase):
-    """One stable reading of a balance."""
+def _check_axis(temperature_k: FloatVector, *channels: FloatVector) -> None:
+    sizes = [temperature_k.size, *(channel.size for channel in channels)]
+    if len(set(sizes)) > 1:
+        raise ValueError(f"temperature and the other channels differ in length: {sizes}")
+    if (temperature_k <= 0).any():
+        raise ValueError("temperature_k holds values at or below 0 K; were they in degC?")
 
-    kind: Literal["mass"] = "mass"
-    mass_kg: MassKg = Field(alias="mass")
-    standard_uncertainty_kg: MassKg = Field(alias="standard_uncertainty")
-    substance: str | None = None
+
+class MassReading(MeasurementBase):
+    """One stable reading of a balance, which may be a little below zero when it is empty."""
+
+    kind: Literal["mass"] = Field(default="mass", description="Kind of measurement.")
+    mass_kg: Annotated[float, Quantity("kg", "Mass", "2.5 g")] = Field(
+        alias="mass", description="The reading."
+    )
+    standard_uncertainty_kg: MassKg = Field(
+        alias="standard_uncertainty", description="Standard uncertainty of the reading."
+    )
+    substance: str | None = Field(default=None, description="What was weighed.")
 
 
 class TemperatureReading(MeasurementBase):
     """Highest thermocouple reading of a firing."""
 
-    kind: Literal["temperature"] = "temperature"
-    temperature_k: TemperatureK = Field(alias="temperature")
-    standard_uncertainty_k: float = Field(ge=0)
+    kind: Literal["temperature"] = Field(default="temperature", description="Kind of measurement.")
+    temperature_k: TemperatureK = Field(alias="temperature", description="The reading.")
+    standard_uncertainty_k: float = Field(ge=0, description="Standard uncertainty, K.")
 
 
 class Spectrum(MeasurementBase):
     """Intensity against any axis, both (n,), such as an EDS spectrum."""
 
-    kind: Literal["spectrum"] = "spectrum"
-    technique: str
-    axis: FloatVector
-    axis_unit: str
-    intensity: FloatVector
-    intensity_unit: str
+    kind: Literal["spectrum"] = Field(default="spectrum", description="Kind of measurement.")
+    technique: str = Field(description="Such as 'eds'.")
+    axis: FloatVector = Field(description="Where the intensities stand.")
+    axis_unit: str = Field(description="Unit of the axis, such as 'keV'.")
+    intensity: FloatVector = Field(description="Intensity at each place of the axis.")
+    intensity_unit: str = Field(description="Unit of the intensities, such as 'counts'.")
 
     @field_validator("axis_unit", "intensity_unit")
     @classmethod
@@ -166,6 +218,12 @@ class Spectrum(MeasurementBase):
         if not value.strip():
             raise ValueError("every channel has a unit; write 'counts' or '1' for none")
         return value
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Spectrum:
+        if self.axis.shape != self.intensity.shape:
+            raise ValueError(f"{self.axis.size} axis values but {self.intensity.size} intensities")
+        return self
 
 
 Measurement = Annotated[

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, model_validator
 
 from labenv_schemas.base import Model, parse
+from labenv_schemas.errors import ProposalError
 from labenv_schemas.units import (
     AmountMol,
     DurationS,
@@ -19,6 +20,8 @@ from labenv_schemas.units import (
 ATMOSPHERE_PA = 101_325.0
 ROOM_TEMPERATURE_K = 298.15
 _LOWEST_TARGET_K = 273.15
+_LONGEST_TEXT = 500_000  # characters of a plan's JSON
+_DAY_S = 86_400.0
 
 AtmosphereName = Literal["air", "oxygen", "nitrogen", "argon", "carbon_dioxide", "vacuum"]
 
@@ -34,11 +37,22 @@ _PRESETS: dict[str, dict[str, float]] = {
 }
 
 
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("the text holds a NUL character")
+    return text
+
+
+def _word_or_model(value: Any) -> str:  # noqa: ANN401 - any input may arrive
+    # Tells a preset's name from a model's fields, so that a fault names one of them only.
+    return "model" if isinstance(value, (dict, Model)) else "word"
+
+
 class GasMixture(Model):
     """A flowing gas by the partial pressures that matter to the chemistry; the rest is inert."""
 
-    o2_pa: PressurePa = Field(default=0.5, alias="o2", description="Oxygen.")
-    co2_pa: PressurePa = Field(default=0.1, alias="co2", description="Carbon dioxide.")
+    o2_pa: PressurePa = Field(default=0.5, alias="o2", description="Pressure of oxygen.")
+    co2_pa: PressurePa = Field(default=0.1, alias="co2", description="Pressure of carbon dioxide.")
 
     @model_validator(mode="after")
     def _below_two_bar(self) -> GasMixture:
@@ -49,51 +63,77 @@ class GasMixture(Model):
 
 
 class PrecursorDose(Model):
-    """One substance from the shelf, by mass or by amount."""
+    """One substance from the shelf: give either its mass or its amount."""
 
-    substance: str = Field(
+    model_config = ConfigDict(
+        json_schema_extra={"oneOf": [{"required": ["mass"]}, {"required": ["amount"]}]}
+    )
+
+    substance: Annotated[str, AfterValidator(_without_nul)] = Field(
         min_length=1,
         max_length=80,
         description="Name of a substance on the lab's shelf, such as 'BaCO3' or 'TiO2 (anatase)'.",
     )
-    mass_kg: MassKg | None = Field(default=None, alias="mass", gt=0)
-    amount_mol: AmountMol | None = Field(default=None, alias="amount", gt=0)
+    mass_kg: MassKg | None = Field(
+        default=None, alias="mass", gt=0, le=10.0, description="Mass to weigh."
+    )
+    amount_mol: AmountMol | None = Field(
+        default=None, alias="amount", gt=0, le=1000.0, description="Amount of formula units."
+    )
 
     @model_validator(mode="after")
     def _one_of_mass_and_amount(self) -> PrecursorDose:
-        if (self.mass_kg is None) == (self.amount_mol is None):
+        if self.mass_kg is None and self.amount_mol is None:
+            raise ValueError(f"how much {self.substance}? give its mass or its amount")
+        if self.mass_kg is not None and self.amount_mol is not None:
             raise ValueError(f"give either the mass or the amount of {self.substance}, not both")
         return self
 
 
 class Dose(Model):
-    """Weigh precursors into a vial on the dosing balance."""
+    """Weigh precursors into a vial on the dosing balance; the first operation of every plan."""
 
-    op: Literal["dose"] = "dose"
-    precursors: tuple[PrecursorDose, ...] = Field(min_length=1, max_length=12)
+    op: Literal["dose"] = Field(default="dose", description="Kind of operation.")
+    precursors: tuple[PrecursorDose, ...] = Field(
+        min_length=1, max_length=12, description="What to weigh, each from its own bottle."
+    )
 
 
 class Mix(Model):
     """Mix the powder: by hand in a mortar or in a planetary ball mill."""
 
-    op: Literal["mix"] = "mix"
-    method: Literal["mortar", "ball_mill"] = "ball_mill"
-    duration_s: DurationS = Field(alias="duration", gt=0, le=7 * 86_400)
+    op: Literal["mix"] = Field(default="mix", description="Kind of operation.")
+    method: Literal["mortar", "ball_mill"] = Field(default="ball_mill", description="Tool.")
+    duration_s: DurationS = Field(
+        alias="duration", gt=0, le=7 * _DAY_S, description="How long to mix."
+    )
 
 
 class Press(Model):
     """Press the powder into a pellet, which brings grains closer together."""
 
-    op: Literal["press"] = "press"
-    pressure_pa: PressurePa = Field(alias="pressure", gt=0, le=2e9)
+    op: Literal["press"] = Field(default="press", description="Kind of operation.")
+    pressure_pa: PressurePa = Field(
+        alias="pressure", gt=0, le=2e9, description="Uniaxial pressure, such as '100 MPa'."
+    )
 
 
 class HeatSegment(Model):
     """Go to a temperature at a rate and stay there."""
 
-    target_k: TemperatureK = Field(alias="target", le=4000.0)
-    rate_k_per_s: HeatingRateKPerS = Field(default=5.0 / 60.0, alias="rate")
-    hold_s: DurationS = Field(default=0.0, alias="hold", le=60 * 86_400)
+    target_k: TemperatureK = Field(
+        alias="target", le=4000.0, description="Temperature to reach, 0 degC or above."
+    )
+    rate_k_per_s: HeatingRateKPerS = Field(
+        default=5.0 / 60.0,
+        alias="rate",
+        ge=1e-5,
+        le=1000.0,
+        description="Rate of going there, up or down, as a positive number.",
+    )
+    hold_s: DurationS = Field(
+        default=0.0, alias="hold", le=60 * _DAY_S, description="How long to stay."
+    )
 
     @model_validator(mode="after")
     def _plausible(self) -> HeatSegment:
@@ -105,21 +145,46 @@ class HeatSegment(Model):
         return self
 
 
+class ControlledCooling(Model):
+    """Cool at a given rate for as long as the furnace can follow it."""
+
+    rate_k_per_s: HeatingRateKPerS = Field(
+        alias="rate", ge=1e-5, le=1000.0, description="Cooling rate, as a positive number."
+    )
+
+
 class Heat(Model):
     """Fire the sample through a furnace program, then cool to room temperature."""
 
-    op: Literal["heat"] = "heat"
-    segments: tuple[HeatSegment, ...] = Field(min_length=1, max_length=16)
-    atmosphere: AtmosphereName | GasMixture = "air"
-    crucible: Literal["alumina", "zirconia", "platinum", "magnesia"] = "alumina"
-    cooling: Literal["furnace", "quench"] = Field(
-        default="furnace", description="Cool at the furnace's own rate, or take the sample out hot."
+    op: Literal["heat"] = Field(default="heat", description="Kind of operation.")
+    segments: tuple[HeatSegment, ...] = Field(
+        min_length=1, max_length=64, description="The program, from room temperature on."
+    )
+    atmosphere: Annotated[
+        Annotated[AtmosphereName, Tag("word")] | Annotated[GasMixture, Tag("model")],
+        Discriminator(_word_or_model),
+    ] = Field(default="air", description="A gas by name, or a mixture by partial pressures.")
+    crucible: Literal["alumina", "zirconia", "platinum", "magnesia"] = Field(
+        default="alumina", description="What holds the powder."
+    )
+    cooling: Annotated[
+        Annotated[Literal["furnace", "quench"], Tag("word")]
+        | Annotated[ControlledCooling, Tag("model")],
+        Discriminator(_word_or_model),
+    ] = Field(
+        default="furnace",
+        description="Cool at the furnace's own rate, take the sample out hot, or cool at a rate.",
     )
 
     @property
     def peak_k(self) -> float:
         """Highest programmed temperature, K."""
         return max(segment.target_k for segment in self.segments)
+
+    @property
+    def cooling_rate_k_per_s(self) -> float | None:
+        """The cooling rate asked for, K/s, or None for furnace cooling and quenching."""
+        return self.cooling.rate_k_per_s if isinstance(self.cooling, ControlledCooling) else None
 
     def partial_pressures_pa(self) -> dict[str, float]:
         """Return the partial pressures of the gas.
@@ -135,26 +200,37 @@ class Heat(Model):
 class Regrind(Model):
     """Grind the fired powder again, which renews the contacts between grains."""
 
-    op: Literal["regrind"] = "regrind"
-    duration_s: DurationS = Field(default=900.0, alias="duration", gt=0, le=7 * 86_400)
+    op: Literal["regrind"] = Field(default="regrind", description="Kind of operation.")
+    duration_s: DurationS = Field(
+        default=900.0, alias="duration", gt=0, le=7 * _DAY_S, description="How long to grind."
+    )
 
 
 class Measure(Model):
-    """Take a powder diffraction scan."""
+    """Take a powder diffraction scan with copper radiation."""
 
-    op: Literal["measure"] = "measure"
-    technique: Literal["xrd"] = "xrd"
-    two_theta_min_deg: float = Field(default=10.0, ge=5.0, le=150.0)
-    two_theta_max_deg: float = Field(default=70.0, ge=5.0, le=150.0)
-    step_deg: float = Field(default=0.03, ge=0.005, le=0.2)
-    scan_time_s: DurationS = Field(default=480.0, alias="scan_time", gt=0, le=7 * 86_400)
+    op: Literal["measure"] = Field(default="measure", description="Kind of operation.")
+    technique: Literal["xrd"] = Field(default="xrd", description="Powder X-ray diffraction.")
+    two_theta_min_deg: float = Field(
+        default=10.0, ge=5.0, le=150.0, description="First angle 2θ, degrees."
+    )
+    two_theta_max_deg: float = Field(
+        default=70.0, ge=5.0, le=150.0, description="Last angle 2θ, degrees."
+    )
+    step_deg: float = Field(default=0.03, ge=0.005, le=0.2, description="Step in 2θ, degrees.")
+    scan_time_s: DurationS = Field(
+        default=480.0, alias="scan_time", gt=0, le=7 * _DAY_S, description="Time of the whole scan."
+    )
 
     @model_validator(mode="after")
     def _enough_points(self) -> Measure:
-        if (self.two_theta_max_deg - self.two_theta_min_deg) / self.step_deg < 100:
+        first, last = self.two_theta_min_deg, self.two_theta_max_deg
+        if last <= first:
+            raise ValueError(f"the scan must end above {first:g} degrees; it ends at {last:g}")
+        if (last - first) / self.step_deg < 100:
             raise ValueError(
-                f"the scan from {self.two_theta_min_deg:g} to {self.two_theta_max_deg:g} degrees in "
-                f"steps of {self.step_deg:g} has fewer than 100 points; widen it or step finer"
+                f"the scan from {first:g} to {last:g} degrees in steps of {self.step_deg:g} has "
+                "fewer than 100 points; widen it or step finer"
             )
         return self
 
@@ -165,8 +241,10 @@ Operation = Annotated[Dose | Mix | Press | Heat | Regrind | Measure, Field(discr
 class Proposal(Model):
     """A typed experiment plan: everything from the shelf to the measurement."""
 
-    operations: tuple[Operation, ...] = Field(min_length=1, max_length=40)
-    rationale: str | None = Field(
+    operations: tuple[Operation, ...] = Field(
+        min_length=1, max_length=40, description="What to do, in order; 'dose' comes first, once."
+    )
+    rationale: Annotated[str, AfterValidator(_without_nul)] | None = Field(
         default=None, max_length=20_000, description="Why; for the record."
     )
 
@@ -206,5 +284,7 @@ def parse_proposal(data: object) -> Proposal:
         ProposalError: If it does not fit; the message names each fault by its place.
     """
     if isinstance(data, (str, bytes)):
+        if len(data) > _LONGEST_TEXT:
+            raise ProposalError(f"the plan is {len(data)} characters long; {_LONGEST_TEXT} at most")
         return Proposal.from_json(data)
     return parse(Proposal, data)
