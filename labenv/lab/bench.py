@@ -2,7 +2,8 @@
 
 This is the one place where dosing, mixing, pressing, firing, grinding and scanning are put
 together. The twins behind the stations call it with one sample, the vector environment with N;
-every row is computed by itself from its own generator, so both get the same bits.
+every row is computed by itself from its own generator, so both get the same bits. It is one class,
+hence its length.
 
 Hidden truth lives in `BenchSamples`; only this room and `labenv.lab.audit` may look inside.
 """
