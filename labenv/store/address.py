@@ -34,7 +34,7 @@ def read_address(address: str | Path) -> URL:
         return _sqlite_url(text)
     try:
         url = make_url(text)
-    except ArgumentError:
+    except (ArgumentError, ValueError):
         raise StoreError(
             f"the store's URL is malformed; write it as 'sqlite:///runs/lab.db' or "
             f"'postgresql://user:password@host/database' (given: {_scheme(text)}://...)"

@@ -66,6 +66,9 @@ class Database:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_engine": None}
 
+    def __del__(self) -> None:  # Python 3.13 warns of SQLite connections that nobody closed
+        self.close()
+
     def prepare(self, *, create: bool) -> None:
         """Make sure that the database holds this version's schema.
 
@@ -98,8 +101,12 @@ class Database:
 
     def close(self) -> None:
         """Close all connections of this process."""
-        if self._engine is not None and self._pid == os.getpid():
+        if self._engine is None:
+            return
+        if self._pid == os.getpid():
             self._engine.dispose()
+        else:
+            _inherited.append(self._engine)
         self._engine = None
 
     def write(self, what: str, work: Callable[[Connection], T]) -> T:

@@ -28,11 +28,17 @@ def plain(value: object, *, without: Collection[str] = ()) -> Any:  # noqa: ANN4
 
     Returns:
         Plain data; moments become ISO 8601 text.
+
+    Raises:
+        ValueError: If the key of a dict is not text.
     """
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
         return {name: plain(getattr(value, name)) for name in fields if name not in without}
     if isinstance(value, dict):
+        odd = next((key for key in value if not isinstance(key, str)), None)
+        if odd is not None:  # JSON would quietly make it text
+            raise ValueError(f"key {odd!r} is not text")
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]

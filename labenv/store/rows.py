@@ -94,7 +94,7 @@ def experiment_rows(
         "channels": channels,
         "analyses": analyses,
         "reward": reward,
-        "extra": None if extra is None else dict(extra),
+        "extra": None if extra is None else _plain_extra(extra),
     }
     columns: Row = {
         "status": outcome.status,
@@ -159,6 +159,13 @@ def _reward_row(outcome: Outcome, score: Score) -> Row:
         "reward": score.reward,
         "success": score.success,
     }
+
+
+def _plain_extra(extra: Mapping[str, Any]) -> Any:  # noqa: ANN401 - plain JSON
+    to_json({
+        "extra": dict(extra)
+    })  # refuses what contains itself, which `plain` would follow for ever
+    return plain(dict(extra))
 
 
 def _timeless(row: Row) -> Row:

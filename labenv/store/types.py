@@ -159,7 +159,7 @@ def to_json(value: object) -> str:
             value, allow_nan=False, sort_keys=True, separators=(",", ":"), default=_scalar
         )
     except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(_fault(value, "") or f"not JSON: {error}") from None
+        raise ValueError(_explain(value) or f"not JSON: {error}") from None
 
 
 def from_json(text: str | bytes) -> Any:  # noqa: ANN401 - any JSON
@@ -185,6 +185,13 @@ def _scalar(value: object) -> object:
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a finite number")
+
+
+def _explain(value: object) -> str | None:
+    try:
+        return _fault(value, "")
+    except RecursionError:  # something that contains itself
+        return None
 
 
 def _fault(value: object, place: str) -> str | None:

@@ -68,7 +68,7 @@ _DIFFRACTOMETER = InstrumentIdentity(
 
 def diffractogram(seed: int = 0) -> Diffractogram:
     """Return a scan of 1,000 points with one peak and counting noise."""
-    two_theta_deg = np.arange(1000) * 0.03 + 10.0
+    two_theta_deg = np.linspace(10.0, 40.0, 1000)
     peak = 1000.0 * np.exp(-((two_theta_deg - 31.5) ** 2) / 0.02)
     counts = np.random.default_rng(seed).poisson(200.0 + peak).astype(np.float64)
     return Diffractogram(
@@ -87,14 +87,26 @@ def diffractogram(seed: int = 0) -> Diffractogram:
 
 def every_measurement(seed: int = 0) -> tuple[Measurement, ...]:
     """Return one measurement of every kind."""
-    axis = np.random.default_rng(seed).normal(size=17)
+    temperature_k = 300.0 + np.cumsum(np.random.default_rng(seed).uniform(size=17))
     awkward = np.array([-0.0, 5e-324, 1.7976931348623157e308, 0.1, 1.0 / 3.0])
     return (
         diffractogram(seed),
-        ResistanceCurve(temperature_k=axis, resistance_ohm=axis**3, field="200 Oe", current_a=1e-3),
-        MagnetisationCurve(temperature_k=awkward, field_t=awkward[::-1], moment_a_m2=-awkward),
-        MassReading(mass="1.9734 g", standard_uncertainty="0.1 mg", substance="BaCO3"),
-        TemperatureReading(temperature="1101.3 degC", standard_uncertainty_k=1.5),
+        ResistanceCurve.model_validate({
+            "temperature_k": temperature_k,
+            "resistance_ohm": temperature_k / 3.0,
+            "field_t": 0.02,
+            "current_a": 1e-3,
+        }),
+        MagnetisationCurve(temperature_k=temperature_k[:5], field_t=awkward, moment_a_m2=-awkward),
+        MassReading.model_validate({
+            "mass_kg": 1.9734e-3,
+            "standard_uncertainty_kg": 1e-7,
+            "substance": "BaCO3",
+        }),
+        TemperatureReading.model_validate({
+            "temperature_k": 1374.45,
+            "standard_uncertainty_k": 1.5,
+        }),
         Spectrum(
             technique="eds",
             axis=np.arange(5.0),
@@ -144,9 +156,7 @@ def outcome(experiment_id: str, *, seed: int = 0) -> Outcome:
                 ),
                 goodness_of_fit=1.3,
                 r_wp=0.09,
-                residual_peaks=(
-                    ResidualPeak(two_theta_deg=24.1, height=30.0, significance=4.2),
-                ),
+                residual_peaks=(ResidualPeak(two_theta_deg=24.1, height=30.0, significance=4.2),),
                 method="full pattern",
             ),
             ScalarAnalysis(quantity="t_c", value=393.0, uncertainty=1.0, unit="K"),

@@ -9,6 +9,8 @@ database, a new one for each test::
             return str(tmp_path / "lab.db")
 """
 
+# ruff: noqa: D102 - the names of the tests say what they demand
+
 from __future__ import annotations
 
 import csv
@@ -122,6 +124,7 @@ class StoreContract:
         store.record_experiment(campaign_id, episode_id, 0, PROPOSAL, given, None)
         restored = store.experiment("e-0").outcome
         assert restored is not None
+        assert restored.recorded_at is not None
         assert restored.recorded_at == datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
         assert restored.recorded_at.utcoffset() == timedelta(0)
 
@@ -139,7 +142,7 @@ class StoreContract:
     def test_a_nul_in_a_message_does_not_end_the_campaign(self, store: Store) -> None:
         campaign_id, episode_id = begin(store)
         given = Outcome(experiment_id="e-0", status="invalid", message="no such thing")
-        given.__dict__["message"] = "no such thing: \x00"  # as a careless driver might
+        object.__setattr__(given, "message", "no such thing: \x00")  # past validation
         store.record_experiment(campaign_id, episode_id, 0, PROPOSAL, given, None)
         restored = store.experiment("e-0").outcome
         assert restored is not None
@@ -189,9 +192,7 @@ class StoreContract:
         else:
             other = given.model_copy(update={"cost": given.cost + 1.0})
         with pytest.raises(StoreError, match="experiment 0 of"):
-            store.record_experiment(
-                campaign_id, episode_id, 0, proposal, other, score, extra=extra
-            )
+            store.record_experiment(campaign_id, episode_id, 0, proposal, other, score, extra=extra)
         assert store.experiment("e-0").outcome == given
 
     def test_a_name_belongs_to_one_experiment(self, store: Store) -> None:
@@ -265,7 +266,7 @@ class StoreContract:
     def test_a_refused_experiment_leaves_nothing(self, store: Store) -> None:
         campaign_id, episode_id = begin(store)
         given = outcome("e-0")
-        given.operations[-1].__dict__["cost"] = float("nan")  # past validation
+        object.__setattr__(given.operations[-1], "cost", float("nan"))  # past validation
         with pytest.raises(StoreError):
             store.record_experiment(campaign_id, episode_id, 0, PROPOSAL, given, SCORE)
         assert store.experiments(campaign_id) == []
@@ -429,9 +430,7 @@ class StoreContract:
             try:
                 for index in range(first, first + 5):
                     given = Outcome(experiment_id=f"e-{index}", status="ok")
-                    store.record_experiment(
-                        campaign_id, episode_id, index, PROPOSAL, given, SCORE
-                    )
+                    store.record_experiment(campaign_id, episode_id, index, PROPOSAL, given, SCORE)
             except BaseException as fault:  # noqa: BLE001 - shown below
                 faults.append(fault)
 

@@ -9,8 +9,9 @@ import pytest
 from labenv.store.plain import arrays_in, plain
 from labenv.store.types import to_json
 from labenv.testing.samples import OTHER_PROPOSAL, PROPOSAL, every_measurement, outcome
-from labenv_schemas import Budget, CampaignConfig, LabConfig, Radiation, Recipe
+from labenv_schemas import Budget, CampaignConfig, LabConfig, Recipe
 from labenv_schemas.campaign import PolicyConfig, PublishedOutcome
+from labenv_schemas.measurement import Radiation
 
 RECIPE = Recipe(
     name="r",
@@ -49,6 +50,12 @@ def test_a_measurement_comes_back_equal_from_columns_and_arrays(measurement):
     arrays = arrays_in(measurement)
     text = to_json(plain(measurement, without=arrays.keys()))
     assert type(measurement).model_validate({**json.loads(text), **arrays}) == measurement
+
+
+@pytest.mark.parametrize("extra", [{1: "one"}, {"a": {1.5: "x"}}])
+def test_keys_are_text(extra):
+    with pytest.raises(ValueError, match="is not text"):
+        plain(extra)
 
 
 def test_numbers_are_si_under_names_with_units():
