@@ -106,9 +106,9 @@ class ReplayedLab:
             Outcomes in order of lab time, ties by submission.
         """
         outcomes: list[Outcome] = []
-        while self._reached and wait != "none":
-            outcomes += self._reached.popleft()
-            self._clock_s = outcomes[-1].finished_s
+        while wait != "none" and (ready := self._take_reached()):
+            outcomes += ready
+            self._clock_s = ready[-1].finished_s
             if wait == "next":
                 break
         if not outcomes or wait == "all":
@@ -116,6 +116,20 @@ class ReplayedLab:
         for outcome in outcomes:
             self._in_flight.pop(outcome.experiment_id, None)
         return outcomes
+
+    def _take_reached(self) -> list[Outcome]:
+        """Take the outcomes of the next instant of the past, of plans handed in by now.
+
+        A plan refused at the very instant of another's end was handed in after that end was seen.
+        """
+        if not self._reached:
+            return []
+        instant = self._reached.popleft()
+        ready = [outcome for outcome in instant if outcome.experiment_id in self._in_flight]
+        later = [outcome for outcome in instant if outcome.experiment_id not in self._in_flight]
+        if later:
+            self._reached.appendleft(later)
+        return ready
 
     def close(self) -> None:
         """Stop the lab; twice is fine."""
