@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from labenv.analysis.fit import PatternFit, fit_phases, quantify
-    from labenv.analysis.identify import identify, search_phases
     from labenv.analysis.quantifier import PhaseQuantifier, QuantifiedBatch
+    from labenv.analysis.search import identify, search_phases
 
 __all__ = [
     "PatternFit",
@@ -35,9 +35,9 @@ _HOMES = {
     "PhaseQuantifier": "quantifier",
     "QuantifiedBatch": "quantifier",
     "fit_phases": "fit",
-    "identify": "identify",
+    "identify": "search",
     "quantify": "fit",
-    "search_phases": "identify",
+    "search_phases": "search",
 }
 
 

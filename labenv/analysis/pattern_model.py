@@ -255,9 +255,9 @@ def _add_lines(  # noqa: C901, PLR0913 - a flat numeric kernel
             slope = eta[j] * l_slope + (1.0 - eta[j]) * g_slope  # by u
             shape[i] = value
             by_c[i] = -slope / (h * side)
-            by_w[i] = -(value + slope * u) / h
             by_e[i] = lorentz - gauss
             by_a[i] = -slope * u / side * (1.0 if x < 0.0 else -1.0) / h
+            by_w[i] = -(value + slope * u) / h - a * by_a[i]  # a itself goes as 1/h
         amount = area[j] * scale
         for i in range(n):
             out[7, low + i] += area[j] * shape[i]

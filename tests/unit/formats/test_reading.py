@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,6 +11,9 @@ from labenv_instruments.formats import format_ids, read_measurement
 from labenv_instruments.formats.decoding import decode
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.measurement import Diffractogram
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 XRDML = """<?xml version="1.0" encoding="{encoding}"?>
 <xrdMeasurements xmlns="http://www.xrdml.com/XRDMeasurement/{version}" status="Completed">

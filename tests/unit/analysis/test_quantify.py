@@ -1,0 +1,201 @@
+"""Quantification and identification of single scans, simulated and real."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from labenv.analysis import fit_phases, identify, quantify, search_phases
+from labenv.physics.diffraction import DiffractometerSpec
+from labenv.physics.structures import phase_library
+from labenv_instruments.formats import read_measurement
+from labenv_schemas.errors import ConfigError, UnknownPluginError
+from labenv_schemas.measurement import Diffractogram
+
+from .synthetic_scans import PARTICLES_M, simulated_scan
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from labenv_schemas.analysis import PhaseAnalysis
+
+TRUE = {"anatase": 0.25, "ZnO": 0.45, "NiO": 0.30}
+
+
+@pytest.fixture(scope="module")
+def scan() -> Diffractogram:
+    return simulated_scan(TRUE)
+
+
+def by_name(analysis: PhaseAnalysis) -> dict[str, float]:
+    return {phase.name: phase.weight_fraction for phase in analysis.phases}
+
+
+def test_a_simulated_mixture_comes_back(scan: Diffractogram) -> None:
+    result = quantify(scan, list(TRUE), particle_size_m=PARTICLES_M)
+    assert result.status == "ok"
+    for phase in result.phases:
+        assert phase.weight_fraction == pytest.approx(TRUE[phase.name], abs=0.01)
+        assert 0.003 < phase.uncertainty < 0.06
+    assert sum(by_name(result).values()) == pytest.approx(1.0)
+    assert result.goodness_of_fit < 1.6
+    assert result.residual_peaks == ()
+
+
+def test_of_a_formula_the_polymorph_that_is_there_is_found(scan: Diffractogram) -> None:
+    result = quantify(scan, ["TiO2", "ZnO", "NiO"], particle_size_m=PARTICLES_M)
+    assert set(by_name(result)) == set(TRUE)
+
+
+def test_a_wrong_polymorph_is_no_confident_answer(scan: Diffractogram) -> None:
+    result = quantify(scan, ["rutile", "ZnO", "NiO"])
+    assert result.status != "ok"
+    assert any(abs(peak.two_theta_deg - 25.3) < 0.3 for peak in result.residual_peaks)
+    assert min(phase.uncertainty for phase in result.phases) > 0.05
+
+
+def test_a_named_phase_that_is_absent_is_reported_as_such(scan: Diffractogram) -> None:
+    result = quantify(scan, [*TRUE, "V2O5"], particle_size_m=PARTICLES_M)
+    assert result.status == "ok"
+    assert by_name(result)["V2O5"] < 0.01
+
+
+def test_nothing_that_fits_is_unidentified(scan: Diffractogram) -> None:
+    result = quantify(scan, ["V2O5"])
+    assert result.status == "unidentified"
+    assert "do not use" in result.warnings[0]
+
+
+def test_search_by_elements_finds_the_phases(scan: Diffractogram) -> None:
+    result = identify(scan, ["Ti", "Zn", "Ni", "O"], particle_size_m=PARTICLES_M)
+    assert result.status == "ok"
+    for name, fraction in TRUE.items():
+        assert by_name(result)[name] == pytest.approx(fraction, abs=0.02)
+
+
+def test_the_fit_has_the_curves_of_a_report(scan: Diffractogram) -> None:
+    fit = search_phases(scan, ["Ti", "Zn", "Ni", "O"])
+    points = len(fit.two_theta_deg)
+    assert fit.per_phase.shape == (len(fit.phases), points)
+    np.testing.assert_allclose(fit.fitted, fit.background + fit.per_phase.sum(axis=0), rtol=1e-9)
+    assert fit.unit == "counts"
+    assert abs(fit.line_positions[0][0] - 25.3) < 3 or fit.phases[0].name != "anatase"
+
+
+@pytest.mark.parametrize("r", [0.7, 1.25])
+def test_texture_does_not_spoil_the_fractions(r: float) -> None:
+    scan = simulated_scan({"V2O5": 0.5, "ZnO": 0.5}, texture={"V2O5": ((0, 0, 1), r)})
+    result = quantify(scan, ["V2O5", "ZnO"], particle_size_m=PARTICLES_M)
+    assert by_name(result)["V2O5"] == pytest.approx(0.5, abs=0.025)
+
+
+def test_another_wavelength_and_range_are_taken_from_the_scan() -> None:
+    cobalt = DiffractometerSpec(
+        start_deg=25.0, step_deg=0.025, points=2601, k_alpha_a=(1.78901, 1.79290)
+    )
+    scan = simulated_scan({"anatase": 0.6, "ZnO": 0.4}, spec=cobalt)
+    result = quantify(scan, ["anatase", "ZnO"], particle_size_m=PARTICLES_M)
+    assert result.status == "ok"
+    assert by_name(result)["anatase"] == pytest.approx(0.6, abs=0.02)
+
+
+def test_intensities_that_are_no_counts_give_the_same_fractions(scan: Diffractogram) -> None:
+    scaled = scan.model_copy(update={"counts": scan.counts / 321.0, "intensity_unit": "arbitrary"})
+    result = quantify(scaled, list(TRUE), particle_size_m=PARTICLES_M)
+    assert result.status == "ok"
+    for name, fraction in TRUE.items():
+        assert by_name(result)[name] == pytest.approx(fraction, abs=0.015)
+    assert any("no counts" in warning for warning in result.warnings)
+
+
+def test_uneven_steps_are_read(scan: Diffractogram) -> None:
+    kept = np.ones(scan.counts.size, dtype=bool)
+    kept[400:1000:7] = False
+    thinned = Diffractogram(
+        two_theta_deg=scan.two_theta_deg[kept],
+        counts=scan.counts[kept],
+        radiation=scan.radiation,
+    )
+    result = quantify(thinned, list(TRUE), particle_size_m=PARTICLES_M)
+    assert by_name(result)["ZnO"] == pytest.approx(0.45, abs=0.02)
+
+
+def test_a_scan_without_lines_is_unidentified() -> None:
+    angle = np.arange(15.0, 75.0, 0.03)
+    flat = np.random.default_rng(0).poisson(500.0, angle.size)
+    result = quantify(Diffractogram(two_theta_deg=angle, counts=flat), ["ZnO"])
+    assert result.status == "unidentified"
+    assert any("amorphous" in warning for warning in result.warnings)
+
+
+def test_wrong_requests_say_what_to_write(scan: Diffractogram) -> None:
+    with pytest.raises(ConfigError, match="no candidate"):
+        quantify(scan, [])
+    with pytest.raises(UnknownPluginError):
+        quantify(scan, ["unobtainium"])
+    with pytest.raises(ConfigError, match="no phase of"):
+        identify(scan, ["Xe"])
+    short = Diffractogram(two_theta_deg=[10.0, 11.0], counts=[1.0, 2.0])
+    with pytest.raises(ConfigError, match="50 at least"):
+        quantify(short, ["ZnO"])
+
+
+def test_a_structure_of_ones_own_is_taken_as_it_is(scan: Diffractogram) -> None:
+    own = phase_library().get("anatase")
+    fit = fit_phases(scan, [own, "ZnO", "NiO"], particle_size_m=PARTICLES_M)
+    assert fit.phases[0] is own
+
+
+# Weighed mixtures. The names of the files hold the weight fractions.
+
+POLYMORPHS = {
+    "TiO2": "anatase",
+    "MnCO3": "rhodochrosite",
+    "ZrO2": "baddeleyite",
+    "Bi2O3": "Bi2O3-alpha",
+}
+
+
+def weighed(path: Path) -> dict[str, float]:
+    parts = re.findall(r"([A-Za-z0-9()]+?)_(0p\d+)", path.name)
+    fractions = {name: float(value.replace("p", ".")) for name, value in parts}
+    return {name: value / sum(fractions.values()) for name, value in fractions.items()}
+
+
+@pytest.mark.real_data
+def test_weighed_mixtures_within_four_per_cent(cases_dir: Path) -> None:
+    errors: list[float] = []
+    deviations: list[float] = []
+    for path in sorted((cases_dir / "xrd-mixtures").glob("*--8min.xrdml")):
+        true = weighed(path)
+        scan = read_measurement(path)
+        assert isinstance(scan, Diffractogram)
+        result = quantify(scan, list(true))
+        assert result.status == "ok", path.name
+        found = {phase.name: phase for phase in result.phases}
+        for formula, fraction in true.items():
+            phase = found[POLYMORPHS.get(formula, formula)]
+            errors.append(abs(phase.weight_fraction - fraction))
+            deviations.append((phase.weight_fraction - fraction) / phase.uncertainty)
+    assert len(errors) == 24
+    assert np.mean(errors) < 0.03
+    assert np.abs(deviations).max() < 3.0
+    assert np.sqrt(np.mean(np.square(deviations))) < 1.3
+
+
+@pytest.mark.real_data
+def test_rutile_for_anatase_is_unidentified_in_a_real_scan(cases_dir: Path) -> None:
+    scan = read_measurement(cases_dir / "xrd-mixtures" / "TiO2_0p4009-ZnO_0p6010--8min.xrdml")
+    assert isinstance(scan, Diffractogram)
+    result = quantify(scan, ["rutile", "ZnO"])
+    assert result.status == "unidentified"
+    assert abs(result.residual_peaks[0].two_theta_deg - 25.3) < 0.2
+    found = identify(scan, ["Ti", "Zn", "O"])
+    assert found.status == "ok"
+    assert {phase.name for phase in found.phases if phase.weight_fraction > 0.05} == {
+        "anatase",
+        "ZnO",
+    }
