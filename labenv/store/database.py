@@ -12,16 +12,16 @@ from __future__ import annotations
 
 import os
 import secrets
-import sqlite3
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from sqlalchemy import create_engine, event
+from sqlalchemy import create_engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError, StatementError
 
 from labenv.store.address import check_file, location_of, read_address
 from labenv.store.faults import store_error, understand
+from labenv.store.sqlite import BUSY_TIMEOUT_S, tell_sqlite
 from labenv_schemas.errors import LabEnvError, StoreError
 
 if TYPE_CHECKING:
@@ -34,11 +34,6 @@ if TYPE_CHECKING:
     T = TypeVar("T")
 
 PATIENCE_S = 120.0
-# SQLite's own waiting polls every 0.1 s after a while, so that among eight writers the lock lies
-# idle most of the time; polling at a constant short interval is fair to those who came first.
-_POLL_S = 0.003
-_WAIT_S = 2.0
-_BUSY_TIMEOUT_S = 0.02  # inside SQLite, for the few statements that meet a lock after BEGIN
 _CONFLICT_TRIES = 5
 _UNREACHABLE_TRIES = 3
 _REPEATABLE = frozenset({"postgresql", "mysql", "mariadb"})
@@ -205,7 +200,7 @@ class Database:
             engine = create_engine(
                 self.url,
                 max_overflow=-1,
-                connect_args={"timeout": _BUSY_TIMEOUT_S, "check_same_thread": False},
+                connect_args={"timeout": BUSY_TIMEOUT_S, "check_same_thread": False},
             )
         except NoSuchModuleError:
             raise StoreError(
@@ -218,39 +213,5 @@ class Database:
             raise StoreError(
                 f"store {self.location}: the driver {error.name!r} is not installed; {remedy}"
             ) from None
-        _tell_sqlite(engine, durable=self._durable, migrating=migrating)
+        tell_sqlite(engine, durable=self._durable, migrating=migrating)
         return engine
-
-
-def _tell_sqlite(engine: Engine, *, durable: bool, migrating: bool) -> None:
-    """Take transactions over from the driver and set what SQLite forgets between connections."""
-
-    @event.listens_for(engine, "connect")
-    def _on_connect(connection: Any, _record: Any) -> None:  # noqa: ANN401 - the driver's own
-        connection.isolation_level = None  # the driver then emits no BEGIN of its own
-        if migrating:
-            connection.execute("PRAGMA journal_mode=WAL")  # kept in the file for everyone after
-        connection.execute(f"PRAGMA foreign_keys={'OFF' if migrating else 'ON'}")
-        connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
-
-    @event.listens_for(engine, "begin")
-    def _on_begin(connection: Connection) -> None:
-        if not connection.get_execution_options().get("labenv_write", False):
-            connection.exec_driver_sql("BEGIN")
-        elif not _begin_when_free(connection.connection.driver_connection):
-            connection.exec_driver_sql("BEGIN IMMEDIATE")  # raises SQLAlchemy's kind of error
-
-
-def _begin_when_free(connection: Any) -> bool:  # noqa: ANN401 - the driver's own
-    # Begins a writing transaction as soon as no other process has one; False if that does not come.
-    deadline = time.monotonic() + _WAIT_S
-    while time.monotonic() < deadline:
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-        except sqlite3.OperationalError as error:
-            if error.sqlite_errorcode & 0xFF not in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:
-                return False
-            time.sleep(_POLL_S * (0.5 + secrets.randbelow(1000) / 1000))
-        else:
-            return True
-    return False

@@ -1,5 +1,7 @@
 """What every store must do, whatever database is under it.
 
+The file is long because a contract is one list that its reader goes through from top to bottom.
+
 Subclass `StoreContract` and override `store_url` with a fixture that returns the URL of an empty
 database, a new one for each test::
 

@@ -107,7 +107,7 @@ def test_a_lock_that_never_ends_is_a_plain_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("labenv.store.database.PATIENCE_S", 0.1)
-    monkeypatch.setattr("labenv.store.database._WAIT_S", 0.05)
+    monkeypatch.setattr("labenv.store.sqlite._WAIT_S", 0.05)
     path = tmp_path / "lab.db"
     with Store.open(path) as store:
         other = sqlite3.connect(path, isolation_level=None)
