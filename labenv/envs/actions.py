@@ -44,7 +44,9 @@ def action_space(space: ProposalSpace, action_type: ActionType) -> Space[NDArray
     raise ConfigError(f"action_type must be 'discrete' or 'continuous', not {action_type!r}")
 
 
-def values_of_actions(space: ProposalSpace, action_type: ActionType, actions: ArrayLike) -> Floats:
+def read_actions(
+    space: ProposalSpace, action_type: ActionType, actions: ArrayLike
+) -> tuple[Floats, Floats]:
     """Return the parameter values that actions ask for.
 
     Args:
@@ -53,7 +55,7 @@ def values_of_actions(space: ProposalSpace, action_type: ActionType, actions: Ar
         actions: Shape (N, n).
 
     Returns:
-        Values, shape (N, n).
+        Values, and where they lie in the unit cube, each shape (N, n).
 
     Raises:
         ProposalError: If an action lies outside the action space.
@@ -62,11 +64,12 @@ def values_of_actions(space: ProposalSpace, action_type: ActionType, actions: Ar
         levels = np.asarray(actions)
         if levels.dtype.kind not in "iu":
             raise ProposalError(f"a discrete action is {space.n} integers, got {levels.dtype}")
-        return space.values_from_levels(levels)
+        return space.values_from_levels(levels), space.unit_from_levels(levels)
     numbers = np.asarray(actions, dtype=np.float64)
     if not np.all(np.abs(numbers) <= 1.0 + TOLERANCE):  # a NaN is refused too
         raise ProposalError(f"a continuous action is {space.n} numbers in [-1, 1], got {numbers}")
-    return space.values_from_unit((numbers + 1.0) / 2.0)
+    values = space.values_from_unit((numbers + 1.0) / 2.0)
+    return values, space.unit_from_values(values)
 
 
 def action_masks(space: ProposalSpace, left_s: Floats) -> Bools:

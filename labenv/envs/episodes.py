@@ -37,6 +37,7 @@ OK, INVALID = OUTCOMES.index("ok"), OUTCOMES.index("invalid")
 MACHINE, CHEMISTRY = OUTCOMES.index("failed_machine"), OUTCOMES.index("failed_chemistry")
 _GATE_OF_STATUS = np.array([GATES[status] for status in STATUSES])
 _FIT_OF_STATUS = np.array([FITS.index(status) for status in STATUSES])
+_BATCH = 96  # rows carried out together: their scans fit a processor's cache
 _SMALLEST_SHARE = 16  # rows that a thread is worth
 
 
@@ -144,17 +145,17 @@ class Episodes:
         self.ledger.clear(rows)
         self._schedule.clear(rows)
 
-    def step(self, rows: Ints, values: Floats) -> StepRows:
+    def step(self, rows: Ints, values: Floats, units: Floats) -> StepRows:
         """Hand one proposal to each of some episodes.
 
         Args:
             rows: Which, shape (M,), without repetition.
             values: Parameter values, shape (M, n).
+            units: Where they lie in the unit cube, shape (M, n).
 
         Returns:
             What arrived.
         """
-        units = self._settings.task.space.unit_from_values(values)
         for row, plan in zip(rows.tolist(), values, strict=True):
             key = plan.tobytes()
             self.replicate[row] = key in self._plans[row]
@@ -210,18 +211,19 @@ class Episodes:
         refused = self._interlocks.refused(values)
         accepted = np.flatnonzero(~refused)
         found, times = _nothing(len(rows), len(self._settings.task.phases), self._lab.operations)
-        shares = max(1, min(self._threads, len(accepted) // _SMALLEST_SHARE))
-        parts = np.array_split(accepted, shares)
+        threads = max(1, min(self._threads, len(accepted) // _SMALLEST_SHARE))
+        parts = np.array_split(accepted, max(threads, -(-len(accepted) // _BATCH)))
 
         def work(part: Ints) -> None:
             done, takes = self._experiment(rows[part], index[part], values[part])
             for whole, new in zip((*found, *times), (*done, *takes), strict=True):
                 whole[part] = new
 
-        if shares == 1:
-            work(parts[0])
+        if threads == 1:
+            for part in parts:
+                work(part)
         else:
-            with ThreadPoolExecutor(shares) as pool:
+            with ThreadPoolExecutor(threads) as pool:
                 list(pool.map(work, parts))
         return found, times
 

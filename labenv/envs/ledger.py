@@ -164,8 +164,10 @@ class Ledger:
         self.total[rows] += results.reward
         self.success[rows] |= results.success
         self.failed_machine[rows] |= results.outcome == OUTCOMES.index("failed_machine")
-        columns = (results.outcome, results.fit, *results.quality.T, results.value, results.scored)
-        self.last[rows] = np.column_stack(columns)
+        last = np.empty((len(rows), 6))
+        last[:, 0], last[:, 1], last[:, 2:4] = results.outcome, results.fit, results.quality
+        last[:, 4], last[:, 5] = results.value, results.scored
+        self.last[rows] = last
         self.last_phases[rows, 0] = results.fractions
         self.last_phases[rows, 1] = results.uncertainties
         self.last_unit[rows] = unit
@@ -173,6 +175,8 @@ class Ledger:
         self.best[rows[better]] = results.value[better]
         self.best_unit[rows[better]] = unit[better]
         if self.shape.history:
-            self.history[rows, 1:] = self.history[rows, :-1]
-            entry = (np.ones(len(rows)), results.scored, results.value, *unit.T)
-            self.history[rows, 0] = np.column_stack(entry)
+            history = self.history[rows]
+            history[:, 1:] = history[:, :-1].copy()
+            history[:, 0, 0], history[:, 0, 1] = 1.0, results.scored
+            history[:, 0, 2], history[:, 0, 3:] = results.value, unit
+            self.history[rows] = history

@@ -7,7 +7,8 @@ budget_left           (3,)        share of experiments, lab time and cost left; 
 lab_time_h            (1,)        lab clock, hours
 cost                  (1,)        cost of the results received, in the lab's currency
 pending               (F, 2 + n)  in flight (0 or 1), hours since submission, parameters
-last_outcome          (6,)        one-hot: none, ok, invalid, failed_machine, failed_chemistry, cancelled
+last_outcome          (6,)        one-hot: none, ok, invalid, failed_machine, failed_chemistry,
+                                  cancelled
 last_fit              (4,)        one-hot: none, ok, poor_fit, unidentified
 last_quality          (2,)        weighted profile residual, goodness of fit
 last_fractions        (K,)        measured weight fractions, in the order of the task's phases
@@ -19,8 +20,8 @@ best_parameters       (n,)        the proposal that gave it
 history               (H, 3 + n)  present, scored, score, parameters; newest first
 ===================== =========== ==================================================================
 
-Parameters are points of the unit cube (`ProposalSpace`); a plan from outside the space, handed in by
-`propose`, shows as zeros.
+Parameters are points of the unit cube (`ProposalSpace`); a plan from outside the space, handed in
+by `propose`, shows as zeros.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 LONGEST_H = 1e6
 DEAREST = 1e9
 WORST_FIT = 1e3
+_OUTCOME_ROWS, _FIT_ROWS = np.eye(len(OUTCOMES)), np.eye(len(FITS))
+_WORST_QUALITY = np.array([1.0, WORST_FIT])
 
 
 def observation_space(shape: LedgerShape) -> spaces.Dict:
@@ -93,20 +96,21 @@ def observe(ledger: Ledger, budget: Budget) -> Observation:
         New arrays, each with a leading axis of N.
     """
     flying = ledger.flight != FREE
-    since_h = np.where(flying, (ledger.now_s[:, None] - ledger.flight_since_s) / 3600.0, 0.0)
-    pending = np.concatenate(
-        [flying[..., None], np.clip(since_h, 0.0, LONGEST_H)[..., None], ledger.flight_unit], axis=2
-    )
+    pending = np.empty((*flying.shape, 2 + ledger.shape.parameters))
+    pending[..., 0] = flying
+    waited_h = (ledger.now_s[:, None] - ledger.flight_since_s) * flying / 3600.0
+    pending[..., 1] = np.minimum(waited_h, LONGEST_H)
+    pending[..., 2:] = ledger.flight_unit
     arrays: dict[str, Floats] = {
         "budget_left": budget_left(ledger, budget),
         "lab_time_h": np.minimum(ledger.now_s[:, None] / 3600.0, LONGEST_H),
         "cost": np.minimum(ledger.cost[:, None], DEAREST),
         "pending": pending,
-        "last_outcome": _one_hot(ledger.last[:, 0], len(OUTCOMES)),
-        "last_fit": _one_hot(ledger.last[:, 1], len(FITS)),
-        "last_quality": np.clip(ledger.last[:, 2:4], 0.0, (1.0, WORST_FIT)),
-        "last_fractions": np.clip(ledger.last_phases[:, 0], 0.0, 1.0),
-        "last_uncertainties": np.clip(ledger.last_phases[:, 1], 0.0, 1.0),
+        "last_outcome": _OUTCOME_ROWS[ledger.last[:, 0].astype(np.int64)],
+        "last_fit": _FIT_ROWS[ledger.last[:, 1].astype(np.int64)],
+        "last_quality": np.minimum(ledger.last[:, 2:4], _WORST_QUALITY),
+        "last_fractions": ledger.last_phases[:, 0],
+        "last_uncertainties": np.minimum(ledger.last_phases[:, 1], 1.0),
         "last_parameters": ledger.last_unit,
         "last_score": ledger.last[:, [5, 4]],
         "best_score": ledger.best[:, None],
@@ -132,13 +136,10 @@ def budget_left(ledger: Ledger, budget: Budget) -> Floats:
     spent = (ledger.submitted, ledger.now_s, ledger.cost)
     for column, (limit, used) in enumerate(zip(limits, spent, strict=True)):
         if limit is not None:
-            left[:, column] = np.clip((limit - used) / limit, 0.0, 1.0)
+            left[:, column] = np.maximum((limit - used) / limit, 0.0)
     return left
 
 
 def _box(high: float, *shape: int) -> spaces.Box:
     return spaces.Box(0.0, high, shape, dtype=np.float32)
 
-
-def _one_hot(index: Floats, count: int) -> Floats:
-    return np.eye(count)[index.astype(np.int64)]

@@ -11,7 +11,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from labenv.envs.actions import action_masks, action_space, values_of_actions
+from labenv.envs.actions import action_masks, action_space, read_actions
 from labenv.envs.ledger import FITS, OUTCOMES, Ledger, ResultRows
 from labenv.envs.observation import observation_space, observe
 from labenv.envs.rendering import render_text
@@ -142,8 +142,8 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
                 f"an action has shape ({space.n},), got {actions.shape[1:]}; the parameters are "
                 f"{', '.join(space.names)}"
             )
-        values = values_of_actions(space, self._settings.action_type, actions)[0]
-        return self._advance(space.decode(values), space.unit_from_values(values))
+        values, units = read_actions(space, self._settings.action_type, actions)
+        return self._advance(space.decode(values[0]), units[0])
 
     def propose(self, proposal: Proposal) -> Step:
         """Hand in a typed proposal, of whatever form.

@@ -15,7 +15,7 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from labenv.envs.actions import action_masks, action_space, values_of_actions
+from labenv.envs.actions import action_masks, action_space, read_actions
 from labenv.envs.episodes import OK, Episodes
 from labenv.envs.ledger import OUTCOMES
 from labenv.envs.observation import observation_space, observe
@@ -156,10 +156,10 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         terminated, truncated = np.zeros((2, self.num_envs), dtype=np.bool_)
         infos: Infos = {}
         if len(rows):
-            values = values_of_actions(
+            values, units = read_actions(
                 self.task.space, self._settings.action_type, array[rows]
             )
-            given = self._episodes.step(rows, values)
+            given = self._episodes.step(rows, values, units)
             reward[rows] = given.reward
             goal, broken = self._episodes.goal(rows), self._episodes.broken(rows)
             terminated[rows] = goal

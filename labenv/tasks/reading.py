@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from labenv.lab.bench import ScanGrid, grid_angles
+from labenv_instruments.trusted import trusted
 from labenv_schemas.analysis import AnalysisStatus, PhaseAnalysis, PhaseFraction
 from labenv_schemas.errors import ConfigError
 
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from labenv.analysis.quantifier import PhaseQuantifier
-    from labenv.lab.bench import ScanGrid
     from labenv_schemas.measurement import Diffractogram
 
     Floats = NDArray[np.float64]
@@ -75,9 +76,9 @@ class PatternReader:
         status[(result.misfit > UNIDENTIFIED) | empty] = STATUSES.index("unidentified")
         return Readings(
             status,
-            np.clip(result.weight_fractions, 0.0, 1.0),
+            np.minimum(result.weight_fractions, 1.0),
             result.uncertainties,
-            np.clip(result.r_wp, 0.0, 1.0),
+            np.minimum(result.r_wp, 1.0),
             result.goodness_of_fit,
         )
 
@@ -99,19 +100,22 @@ class PatternReader:
 
     def analysis(self, readings: Readings, row: int) -> PhaseAnalysis:
         """Return one scan's result in the vocabulary's form."""
-        names = _formulas(self.phases)
-        found = [
-            PhaseFraction(
-                name=name,
-                formula=names[name],
-                weight_fraction=float(readings.fractions[row, k]),
-                uncertainty=float(readings.uncertainties[row, k]),
+        formulas = _formulas(self.phases)
+        fractions, uncertainties = readings.fractions[row], readings.uncertainties[row]
+        found = tuple(
+            trusted(
+                PhaseFraction,
+                name=self.phases[k],
+                formula=formulas[k],
+                weight_fraction=float(fractions[k]),
+                uncertainty=float(uncertainties[k]),
             )
-            for k, name in enumerate(self.phases)
-        ]
-        return PhaseAnalysis(
+            for k in np.argsort(-fractions, kind="stable")
+        )
+        return trusted(
+            PhaseAnalysis,
             status=STATUSES[int(readings.status[row])],
-            phases=tuple(sorted(found, key=lambda phase: -phase.weight_fraction)),
+            phases=found,
             goodness_of_fit=float(readings.goodness_of_fit[row]),
             r_wp=float(readings.r_wp[row]),
             method="non-negative sum of patterns, sample displacement fitted",
@@ -119,14 +123,12 @@ class PatternReader:
 
 
 def _grid_of(two_theta_deg: Floats) -> ScanGrid:
-    from labenv.lab.bench import ScanGrid
-
-    points = two_theta_deg.size
-    start, end = float(two_theta_deg[0]), float(two_theta_deg[-1])
-    step = round((end - start) / (points - 1), 9)
-    if not np.allclose(np.diff(two_theta_deg), step, atol=1e-3 * step):
+    points, start, end = two_theta_deg.size, float(two_theta_deg[0]), float(two_theta_deg[-1])
+    grid = ScanGrid(round(start, 9), round((end - start) / (points - 1), 9), points)
+    expected = grid_angles(grid)
+    if two_theta_deg is not expected and np.abs(two_theta_deg - expected).max() > 0.01 * grid.step_deg:
         raise ConfigError("the task's analysis needs a scan in equal steps; this one's differ")
-    return ScanGrid(round(start, 9), step, points)
+    return grid
 
 
 @lru_cache(maxsize=32)
@@ -144,8 +146,8 @@ def _quantifier(phases: tuple[str, ...], grid: ScanGrid) -> PhaseQuantifier:
 
 
 @lru_cache(maxsize=32)
-def _formulas(phases: tuple[str, ...]) -> dict[str, str]:
+def _formulas(phases: tuple[str, ...]) -> tuple[str, ...]:
     from labenv.physics.structures.library import phase_library
 
     library = phase_library()
-    return {name: library.get(name).formula if name in library else name for name in phases}
+    return tuple(library.get(name).formula if name in library else name for name in phases)

@@ -18,7 +18,7 @@ from labenv_schemas.outcome import Outcome, Score
 if TYPE_CHECKING:
     from labenv.lab.laboratory import Ticket
     from labenv.tasks.task import Quantifies, Task
-    from labenv_schemas.proposal import Proposal
+    from labenv_schemas.proposal import Operation, Proposal
     from labenv_schemas.task import Budget
 
 Wait = Literal["none", "next", "all"]
@@ -98,7 +98,7 @@ class Session:
         self._proposals: dict[str, Proposal] = {}
         self._indices: dict[str, int] = {}
         self._replicates: dict[str, str] = {}
-        self._first_with: dict[str, str] = {}
+        self._first_with: dict[tuple[Operation, ...], str] = {}
 
     @property
     def best_score(self) -> float:
@@ -154,11 +154,9 @@ class Session:
         self._submitted += 1
         self._indices[experiment_id] = len(self._proposals)
         self._proposals[experiment_id] = proposal
-        plan = _plan_key(proposal)
-        if plan in self._first_with:
-            self._replicates[experiment_id] = self._first_with[plan]
-        else:
-            self._first_with[plan] = experiment_id
+        first = self._first_with.setdefault(proposal.operations, experiment_id)
+        if first != experiment_id:
+            self._replicates[experiment_id] = first
 
     def recall(self, proposal: Proposal, result: Result) -> None:
         """Count an experiment whose result is already known, as after reading it from a store.
@@ -236,6 +234,3 @@ class Session:
         if value is not None and (self.best is None or value > self.best_score):
             self.best = result
 
-
-def _plan_key(proposal: Proposal) -> str:
-    return proposal.model_copy(update={"rationale": None}).to_json()

@@ -87,7 +87,12 @@ class ProposalSpace:
         self.names = tuple(parameter.name for parameter in parameters)
         self.n = len(parameters)
         self.nvec: Ints = np.array([parameter.levels for parameter in parameters], dtype=np.int64)
-        self._level_values = [parameter.values_of_levels() for parameter in parameters]
+        tables = [parameter.values_of_levels() for parameter in parameters]
+        self._level_values = np.concatenate(tables)
+        self._level_units = np.concatenate(
+            [parameter.to_unit(table) for parameter, table in zip(parameters, tables, strict=True)]
+        )
+        self._first_level = np.concatenate([[0], np.cumsum(self.nvec)[:-1]]).astype(np.int64)
 
     def values_from_unit(self, unit: ArrayLike) -> Floats:
         """Return the values at points of the unit cube.
@@ -118,13 +123,18 @@ class ProposalSpace:
         Raises:
             ProposalError: If a level does not exist.
         """
-        index = np.asarray(levels, dtype=np.int64)
-        if index.shape[-1:] != (self.n,) or np.any((index < 0) | (index >= self.nvec)):
-            raise ProposalError(f"levels must be {self.n} integers below {self.nvec}, got {index}")
-        out = np.empty(index.shape, dtype=np.float64)
-        for k, table in enumerate(self._level_values):
-            out[..., k] = table[index[..., k]]
-        return out
+        return self._level_values[self._level_index(levels)]
+
+    def unit_from_levels(self, levels: ArrayLike) -> Floats:
+        """Return the points of the unit cube of discrete levels.
+
+        Args:
+            levels: Integers below `nvec`, shape (..., n).
+
+        Returns:
+            Points, shape (..., n), as `unit_from_values` of the levels' values.
+        """
+        return self._level_units[self._level_index(levels)]
 
     def unit_from_values(self, values: ArrayLike) -> Floats:
         """Return the points of the unit cube at which values lie.
@@ -253,6 +263,12 @@ class ProposalSpace:
                 record |= {"kind": "ordinal", "choices": list(parameter.numbers)}
             records.append(record)
         return records
+
+    def _level_index(self, levels: ArrayLike) -> Ints:
+        index = np.asarray(levels, dtype=np.int64)
+        if index.shape[-1:] != (self.n,) or ((index < 0) | (index >= self.nvec)).any():
+            raise ProposalError(f"levels must be {self.n} integers below {self.nvec}, got {index}")
+        return index + self._first_level
 
     def _columns(self, points: Floats, functions: list[object]) -> Floats:
         if points.shape[-1:] != (self.n,):

@@ -112,7 +112,7 @@ class Task:
         """
         fraction = np.sum(np.asarray(fractions, dtype=np.float64), axis=-1)
         spread = np.sqrt(np.sum(np.square(np.asarray(uncertainties, dtype=np.float64)), axis=-1))
-        return np.clip(np.asarray(gate) * np.maximum(0.0, fraction - spread), 0.0, 1.0)
+        return np.minimum(1.0, np.asarray(gate) * np.maximum(0.0, fraction - spread))
 
     def score(self, outcome: Outcome, best_before: float = 0.0) -> Score:
         """Return what an analysed outcome is worth.
