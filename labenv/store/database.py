@@ -13,19 +13,19 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from sqlalchemy import create_engine
 from sqlalchemy.exc import NoSuchModuleError, SQLAlchemyError, StatementError
 
-from labenv.store.address import check_file, location_of, read_address
+from labenv.store.address import location_of, read_address
 from labenv.store.faults import store_error, understand
 from labenv.store.sqlite import BUSY_TIMEOUT_S, tell_sqlite
 from labenv_schemas.errors import LabEnvError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
     from typing import TypeVar
 
     from sqlalchemy import Connection, Engine
@@ -63,25 +63,6 @@ class Database:
 
     def __del__(self) -> None:  # Python 3.13 warns of SQLite connections that nobody closed
         self.close()
-
-    def prepare(self, *, create: bool) -> None:
-        """Make sure that the database holds this version's schema.
-
-        Args:
-            create: Whether to make a store where there is none.
-
-        Raises:
-            StoreError: If there is none, or it is not ours, too new, damaged or out of reach.
-        """
-        from labenv.store.migrate import prepare_schema
-
-        if self.is_sqlite:
-            check_file(Path(str(self.url.database)), create=create)
-        try:
-            prepare_schema(self, create=create)
-        except StoreError:
-            self.close()
-            raise
 
     @property
     def engine(self) -> Engine:

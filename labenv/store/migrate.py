@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import inspect, text
 
+from labenv.store.address import check_file
 from labenv_schemas.errors import StoreError
 
 if TYPE_CHECKING:
@@ -27,8 +28,8 @@ _APPLICATION_ID = 0x6C616276  # "labv", in the header of every SQLite store
 _ADVISORY_LOCK = 7_236_837_101_220_631_926  # any number that no other program picks
 
 
-def prepare_schema(database: Database, *, create: bool) -> None:
-    """Bring a database to `SCHEMA_VERSION`.
+def prepare(database: Database, *, create: bool) -> None:
+    """Make sure that a database is there and holds `SCHEMA_VERSION`.
 
     Args:
         database: Where.
@@ -38,6 +39,8 @@ def prepare_schema(database: Database, *, create: bool) -> None:
         StoreError: If it is empty and must not become a store, belongs to another program, or was
             written by a newer labenv.
     """
+    if database.is_sqlite:
+        check_file(Path(str(database.url.database)), create=create)
     found = database.read("opening", _look)
     if found.version == SCHEMA_VERSION:
         return

@@ -9,9 +9,10 @@ from labenv.store import leases, opening, queries, recording, truth
 from labenv.store.database import Database
 from labenv.store.export import ExportFormat, export_campaign
 from labenv.store.journal import StoreJournal
+from labenv.store.migrate import prepare
 from labenv.store.names import campaign_number, episode_number
 from labenv.store.records import ClosingStatus
-from labenv_schemas.errors import ConfigError
+from labenv_schemas.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,7 +61,11 @@ class Store:
                 of labenv's, was written by a newer labenv, is damaged, or cannot be reached.
         """
         database = Database.at(url, durable=durable)
-        database.prepare(create=create)
+        try:
+            prepare(database, create=create)
+        except StoreError:
+            database.close()
+            raise
         return cls(database)
 
     @property
