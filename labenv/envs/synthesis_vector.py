@@ -221,9 +221,11 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         for row in np.flatnonzero(ended).tolist():
             final_obs[row] = {name: array[row].copy() for name, array in last.items()}
         final = {name: array.copy() for name, array in infos.items()}
-        for name in [name for name in infos if name.startswith("_")]:
-            final[name] &= ended
-            infos[name] &= ~ended
+        for name in [name for name in final if not name.startswith("_")]:
+            for part, rows in ((final, ended), (infos, ~ended)):
+                part[f"_{name}"] &= rows
+                if not np.any(part[f"_{name}"]):
+                    del part[name], part[f"_{name}"]
         self._begin(ended)
         infos = _merged(infos, self._reset_infos(ended), ended)
         infos |= {"final_obs": final_obs, "_final_obs": ended.copy()}
