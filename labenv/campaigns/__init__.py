@@ -12,8 +12,8 @@ from labenv.campaigns.config_file import load_campaign, parse_campaign, with_ove
 
 if TYPE_CHECKING:
     from labenv.campaigns.progress import Progress
-    from labenv.campaigns.runner import CampaignRunner
     from labenv.campaigns.retrospect import comparisons, summarise
+    from labenv.campaigns.runner import CampaignRunner
 
 __all__ = [
     "CampaignRunner",

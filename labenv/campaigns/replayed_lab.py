@@ -118,7 +118,7 @@ class ReplayedLab:
         return outcomes
 
     def _take_reached(self) -> list[Outcome]:
-        """Take the outcomes of the next instant of the past, of plans handed in by now.
+        """Return the outcomes of the next instant of the past, of plans handed in by now.
 
         A plan refused at the very instant of another's end was handed in after that end was seen.
         """

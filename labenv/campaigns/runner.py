@@ -14,7 +14,7 @@ from labenv.campaigns import provenance
 from labenv.campaigns.lease_keeper import LEASE_TTL_S, LeaseKeeper
 from labenv.campaigns.loop import CampaignLoop
 from labenv.campaigns.replayed_lab import ReplayedLab
-from labenv.campaigns.setup import budget_of, policy_name, policy_of, task_of
+from labenv.campaigns.setup import budget_of, check_campaign, policy_name, policy_of, task_of
 from labenv.lab import Lab
 from labenv.tasks import Session
 
@@ -79,8 +79,7 @@ class CampaignRunner:
             ConfigError: If task and lab do not go together, or the policy's options are wrong.
             UnknownPluginError: If no task or policy has the name given.
         """
-        task = task_of(config)
-        policy_of(config)  # a wrong name must not leave an empty campaign behind
+        task = check_campaign(config)  # a wrong name must not leave an empty campaign behind
         campaign_id = store.begin_campaign(
             config,
             seed=config.seed,

@@ -26,6 +26,19 @@ def policy_name(config: CampaignConfig) -> str:
     return "recipes" if config.recipes else config.policy.name
 
 
+def check_campaign(config: CampaignConfig) -> Task:
+    """Make sure that a campaign can be run, before anything is written down.
+
+    Args:
+        config: The campaign.
+
+    Returns:
+        Its task.
+    """
+    policy_of(config)
+    return task_of(config)
+
+
 def task_of(config: CampaignConfig) -> Task:
     """Return the task of a campaign.
 

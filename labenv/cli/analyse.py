@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,8 +11,17 @@ from labenv.cli.output import (
     FormatOption,
     OutputFormat,
     examples,
+    print_json,
+    print_lines,
+    print_table,
 )
+from labenv.cli.words import split_list
 from labenv_schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    from labenv.physics.structures import CrystalPhase
+    from labenv_schemas.analysis import PhaseAnalysis
+    from labenv_schemas.measurement import Diffractogram
 
 EXAMPLES = examples(
     "labenv analyse scan.xrdml --phases anatase,ZnO",
@@ -23,7 +32,7 @@ EXAMPLES = examples(
 
 def analyse(
     file: Annotated[
-        Path, typer.Argument(metavar="FILE", help="A diffractogram of any known format.")
+        Path, typer.Argument(metavar="FILE", help="A diffractogram in any known format.")
     ],
     phases: Annotated[
         str | None,
@@ -43,11 +52,102 @@ def analyse(
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Quantify the crystalline phases in a powder diffractogram."""
-    if not (phases or cif or elements):
-        raise ConfigError(
-            "say what may be in the sample: --phases anatase,ZnO, or --cif FILE, or --elements Ti,Zn,O"
-        )
-    if elements and (phases or cif):
+    from labenv.analysis import fit_phases, search_phases
+
+    candidates = _candidates(phases, cif, elements)
+    scan = _read(file)
+    if candidates:
+        fit = fit_phases(scan, candidates)
+    else:
+        fit = search_phases(scan, split_list(elements or "", "list of elements"))
+    analysis = fit.analysis
+    if format_ is OutputFormat.JSON:
+        print_json(analysis_json(analysis))
+    else:
+        _print_analysis(file, analysis)
+
+
+def analysis_json(analysis: PhaseAnalysis) -> dict[str, object]:
+    """Return an analysis as plain data.
+
+    Args:
+        analysis: The analysis.
+
+    Returns:
+        What ``labenv analyse --format json`` prints.
+    """
+    return {
+        "status": analysis.status,
+        "phases": [phase.model_dump(mode="json") for phase in analysis.phases],
+        "goodness_of_fit": analysis.goodness_of_fit,
+        "r_wp": analysis.r_wp,
+        "residual_peaks": [peak.model_dump(mode="json") for peak in analysis.residual_peaks],
+        "warnings": list(analysis.warnings),
+    }
+
+
+def _candidates(
+    phases: str | None, cif: list[Path] | None, elements: str | None
+) -> list[CrystalPhase | str]:
+    """Return the candidates that were named; none if the elements are to be searched.
+
+    Args:
+        phases: Names and formulas.
+        cif: Structure files.
+        elements: Elements to search.
+
+    Returns:
+        Names, formulas and structures.
+
+    Raises:
+        ConfigError: If nothing was named, or both candidates and elements were.
+    """
+    from labenv.physics.structures import phase_from_cif
+
+    if elements is not None and (phases is not None or cif):
         raise ConfigError("--elements searches by itself; leave out --phases and --cif")
-    del file
-    raise NotImplementedError
+    if elements is None and phases is None and not cif:
+        raise ConfigError(
+            "say what may be in the sample, with --phases anatase,ZnO or --cif FILE, or have it "
+            "searched with --elements Ti,Zn,O"
+        )
+    named: list[CrystalPhase | str] = []
+    if phases is not None:
+        named += split_list(phases, "list of phases")
+    return named + [phase_from_cif(path) for path in cif or []]
+
+
+def _read(file: Path) -> Diffractogram:
+    from labenv_instruments.formats import read_measurement
+    from labenv_schemas.measurement import Diffractogram
+
+    measurement = read_measurement(file)
+    if not isinstance(measurement, Diffractogram):
+        kind = measurement.kind.replace("_", " ")
+        raise ConfigError(f"{file} holds a {kind}; this command analyses diffractograms")
+    return measurement
+
+
+def _print_analysis(file: Path, analysis: PhaseAnalysis) -> None:
+    status = analysis.status.replace("_", " ")
+    print_lines(
+        f"{file}: {status}, R_wp {analysis.r_wp:.3f}, goodness of fit "
+        f"{analysis.goodness_of_fit:.2f}"
+    )
+    rows = [
+        {
+            "name": phase.name,
+            "formula": phase.formula,
+            "fraction": f"{phase.weight_fraction:.4f}",
+            "uncertainty": f"± {phase.uncertainty:.4f}",
+        }
+        for phase in analysis.phases
+    ]
+    if rows:
+        columns = {"name": "phase", "formula": "formula", "fraction": "weight fraction",
+                   "uncertainty": "uncertainty"}  # fmt: skip
+        print_table(rows, columns, numbers=frozenset({"fraction", "uncertainty"}))
+    if analysis.residual_peaks:
+        peaks = ", ".join(f"{peak.two_theta_deg:.2f}°" for peak in analysis.residual_peaks[:12])
+        print_lines(f"peaks that no phase explains: {peaks}")
+    print_lines(*(f"note: {warning}" for warning in analysis.warnings))

@@ -26,6 +26,9 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit code.
+
+    Raises:
+        SystemExit: If click stops for a reason of its own.
     """
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = _take_flag(words, "--debug")
@@ -36,9 +39,11 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
         code = _invoke(words)
         sys.stdout.flush()
     except BrokenPipeError:
-        # What is still buffered goes nowhere, or the interpreter would complain at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return PIPE_CLOSED
+        return _reader_gone()
+    except SystemExit as stop:  # how click answers a broken pipe
+        if isinstance(stop.__context__, BrokenPipeError):
+            return _reader_gone()
+        raise
     except KeyboardInterrupt:
         tell("interrupted")
         return INTERRUPTED
@@ -56,15 +61,23 @@ def _invoke(words: list[str]) -> int:
     return result if isinstance(result, int) else OK
 
 
+def _reader_gone() -> int:
+    """Return the exit code of a closed pipe; what is still buffered goes nowhere, in silence."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return PIPE_CLOSED
+
+
 def _explain(error: Exception) -> int:
     import typer
 
     if isinstance(error, typer.Abort):
         tell("interrupted")
         return INTERRUPTED
-    if hasattr(error, "format_message"):  # click's own errors, from whichever click typer uses
+    explain = getattr(error, "format_message", None)
+    if explain is not None:  # click's own errors, from whichever click typer uses
         usage = getattr(error, "ctx", None)
-        tell(str(error.format_message()))
+        tell(str(explain()))
         if usage is not None:
             _hint(f"'{usage.command_path} --help' shows how it is used")
         return USAGE

@@ -73,8 +73,8 @@ def _print_outcome(outcome: Outcome, said: str) -> None:
             }
             for operation in outcome.operations
         ]
-        columns = {"op": "operation", "station": "station", "started": "started after",
-                   "took": "took", "waited": "waited", "cost": "cost", "status": "status"}  # fmt: skip
+        columns = {"op": "operation", "station": "station", "started": "started after"}
+        columns |= {name: name for name in ("took", "waited", "cost", "status")}
         print_lines("")
         print_table(rows, columns, numbers=frozenset({"started", "took", "waited", "cost"}))
     if outcome.measurements:

@@ -14,7 +14,7 @@ import typer
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Generator, Mapping, Sequence
     from pathlib import Path
 
     from rich.console import Console
@@ -123,7 +123,7 @@ def print_lines(*lines: str) -> None:
 
 
 @contextmanager
-def writing(place: Path, what: str) -> Iterator[None]:
+def writing(place: Path, what: str) -> Generator[None]:
     """Turn a file that cannot be written into a message.
 
     Args:

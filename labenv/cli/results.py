@@ -77,8 +77,8 @@ def list_campaigns(
     if format_ is OutputFormat.JSON:
         print_json(rows)
         return
-    columns = {"campaign_id": "id", "status": "status", "policy": "policy", "seed": "seed",
-               "experiments": "done", "best": "best", "created": "begun", "name": "name"}  # fmt: skip
+    columns = {"campaign_id": "id", "status": "status", "policy": "policy", "seed": "seed"}
+    columns |= {"experiments": "done", "best": "best", "created": "begun", "name": "name"}
     print_table(
         [{**row, "best": "-" if row["best_value"] is None else f"{row['best_value']:.3f}",
           "created": row["created_at"][:16].replace("T", " ")} for row in rows],

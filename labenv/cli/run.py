@@ -62,10 +62,13 @@ def run(  # noqa: PLR0913 - one parameter an option
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Run a campaign on the simulated laboratory and write its report."""
+    from labenv.campaigns.setup import check_campaign
     from labenv.cli.reports import check_report_path, report_path, save_report
 
     overrides = {"policy": policy, "experiments": experiments, "seed": seed}
     config = _config(campaign, resume, overrides)
+    if config is not None:
+        check_campaign(config)
     check_report_path(report)
     with open_store(store, create=resume is None) as opened:
         campaign_id = _run(opened, config, resume, store_url=store, quiet=quiet)

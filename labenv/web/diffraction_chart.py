@@ -42,7 +42,7 @@ def diffraction_chart(scan: FittedScan, name: str) -> str:
     angle = scan.two_theta_deg
     across = Scale(float(angle[0]), float(angle[-1]), _LEFT, _RIGHT)
     top = max(float(scan.observed.max()), float(scan.fitted.max()), 1.0)
-    up = Scale(0.0, top * 1.03, _PLOT_BOTTOM, _TOP, root=True)
+    up = Scale(0.0, top * 1.03, _PLOT_BOTTOM, _TOP, kind="root")
     shown = scan.lines[:_MOST_PHASES]
     residual_top = _PLOT_BOTTOM + 14 + _TICK_ROW * len(shown) + 10
     residual_bottom = residual_top + _RESIDUAL_HEIGHT
@@ -76,7 +76,7 @@ def _legend() -> str:
     entries = (("observed-key", "measured"), ("fit", "fit"), ("background", "background"))
     parts: list[str] = []
     for place, (kind, label) in enumerate(entries):
-        x = _RIGHT - 250 + place * 92
+        x = _RIGHT - 290 + place * 95
         if kind == "observed-key":
             parts.append(element("circle", cx=x + 12, cy=20, r=2.5, class_=kind))
         else:

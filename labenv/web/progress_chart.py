@@ -24,6 +24,7 @@ _WIDTH, _HEIGHT = 960, 440
 _LEFT, _RIGHT = 70, 930
 _TOP, _MIDDLE = 28, 268
 _REWARD_TOP, _BOTTOM = 300, 390
+_PURITIES = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 1.0)
 _DAY_S = 86_400.0
 _MISSES = {"invalid", "failed_chemistry", "failed_machine", "cancelled"}
 
@@ -42,7 +43,7 @@ def progress_chart(summary: CampaignSummary) -> str:
         return '<p class="empty">No experiment has finished yet.</p>'
     unit_s, unit = (_DAY_S, "days") if summary.lab_time_s > 2 * _DAY_S else (3600.0, "hours")
     across = Scale(0.0, summary.lab_time_s / unit_s * 1.01, _LEFT, _RIGHT)
-    merit = Scale(0.0, 1.0, _MIDDLE, _TOP)
+    merit = Scale(0.0, 1.0, _MIDDLE, _TOP, kind="purity")
     best = summary.best
     said = "No experiment could be scored."
     if best is not None and best.value is not None:
@@ -52,7 +53,7 @@ def progress_chart(summary: CampaignSummary) -> str:
         _HEIGHT,
         "Best so far",
         f"{len(rows)} experiments over {duration_text(summary.lab_time_s)} of lab time. {said}",
-        y_axis(merit, (_LEFT, _RIGHT), f"measured {summary.target}", ticks=nice_ticks(0, 1, 5)),
+        y_axis(merit, (_LEFT, _RIGHT), f"measured {summary.target}", ticks=_PURITIES),
         _goal(summary, merit),
         _curve(summary, across, merit, unit_s),
         *(_mark(row, across, merit, unit_s, row is best) for row in rows),
@@ -67,7 +68,7 @@ def _goal(summary: CampaignSummary, merit: Scale) -> str:
         "g",
         tooltip(f"goal: {summary.goal_fraction:g} of {summary.target} by weight"),
         element("line", x1=_LEFT, x2=_RIGHT, y1=y, y2=y, class_="goal"),
-        text(_RIGHT, y - 6, f"goal {summary.goal_fraction:g}", "note", "end"),
+        text(_LEFT + 6, y - 6, f"goal {summary.goal_fraction:g}", "note halo"),
     )
 
 
@@ -94,7 +95,7 @@ def _mark(row: ExperimentRow, across: Scale, merit: Scale, unit_s: float, is_bes
         return mark
     side = "end" if x > (_LEFT + _RIGHT) / 2 else "start"
     shift = -10 if side == "end" else 10
-    label = text(x + shift, y + 20, f"#{row.index}: {row.value:.3f}", "note strong", side)
+    label = text(x + shift, y + 20, f"#{row.index}: {row.value:.3f}", "note strong halo", side)
     return mark + label
 
 

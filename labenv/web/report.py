@@ -48,7 +48,6 @@ def render_report(
     )
     template = environment.from_string((folder / "report.html.j2").read_text(encoding="utf-8"))
     best = summary.best
-    drawn = scan is not None and best is not None
     return template.render(
         version=versions().get("labenv", "(not installed)"),
         style=Markup((folder / "report.css").read_text(encoding="utf-8")),
@@ -56,7 +55,7 @@ def render_report(
         tiles=_tiles(summary),
         progress=Markup(progress_chart(summary)),
         timeline=Markup(timeline_chart(summary)),
-        scan=Markup(diffraction_chart(scan, f"experiment {best.index}")) if drawn else "",
+        scan=Markup(_drawn(scan, best)),
         phases=_phases(scan),
         fit=scan,
         best=best,
@@ -133,6 +132,12 @@ def _row(row: ExperimentRow, is_best: bool) -> dict[str, Any]:
         "finished": "–" if row.finished_s is None else duration_text(row.finished_s),
         "cost": f"{row.cost:,.0f}",
     }
+
+
+def _drawn(scan: FittedScan | None, best: ExperimentRow | None) -> str:
+    return (
+        "" if scan is None or best is None else diffraction_chart(scan, f"experiment {best.index}")
+    )
 
 
 def _phases(scan: FittedScan | None) -> list[dict[str, str]]:

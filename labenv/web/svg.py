@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -69,6 +69,9 @@ def tooltip(content: str) -> str:
     return f"<title>{escape(content)}</title>"
 
 
+_LEAST_IMPURITY = 0.002  # where a scale of purity turns from logarithmic to linear
+
+
 @dataclass(frozen=True)
 class Scale:
     """A map from data to pixels.
@@ -78,14 +81,15 @@ class Scale:
         high: Data value at `end_px`.
         start_px: Pixel of `low`.
         end_px: Pixel of `high`.
-        root: Whether distances follow the square root of the value, from zero.
+        kind: What distances follow: the value; its square root, from zero up; or, for a purity, the
+            logarithm of what is missing to 1, which spreads 0.9, 0.99 and 0.999 evenly.
     """
 
     low: float
     high: float
     start_px: float
     end_px: float
-    root: bool = False
+    kind: Literal["linear", "root", "purity"] = "linear"
 
     def __call__(self, value: float) -> float:
         """Return the pixel of a value.
@@ -107,13 +111,18 @@ class Scale:
         Returns:
             Positions, px, shape (n,).
         """
-        numbers = np.asarray(values, dtype=np.float64)
-        low, high = self.low, self.high
-        if self.root:
-            numbers = np.sqrt(np.maximum(numbers, 0.0))
-            low, high = math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
-        span = (high - low) or 1.0
-        return self.start_px + (numbers - low) / span * (self.end_px - self.start_px)
+        numbers = self._spread(np.asarray(values, dtype=np.float64))
+        low, high = map(float, self._spread(np.array([self.low, self.high])))
+        shares: NDArray[np.float64] = (numbers - low) / ((high - low) or 1.0)
+        return self.start_px + shares * (self.end_px - self.start_px)
+
+    def _spread(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        spread: NDArray[np.float64] = values
+        if self.kind == "root":
+            spread = np.sqrt(np.maximum(values, 0.0))
+        elif self.kind == "purity":
+            spread = -np.log10(np.maximum(1.0 - values, 0.0) + _LEAST_IMPURITY)
+        return spread
 
 
 def nice_ticks(low: float, high: float, most: int = 6) -> list[float]:

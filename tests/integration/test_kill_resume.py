@@ -8,11 +8,13 @@ import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = [
     pytest.mark.integration,
@@ -63,7 +65,9 @@ def without_run(value: Any) -> Any:
 
 
 def table(store: Path, campaign_id: str) -> Any:
-    return without_run(json.loads(labenv("show", campaign_id, "--store", store, "--format", "json")))
+    return without_run(
+        json.loads(labenv("show", campaign_id, "--store", store, "--format", "json"))
+    )
 
 
 def exported(store: Path, campaign_id: str, path: Path) -> list[Any]:
@@ -72,7 +76,7 @@ def exported(store: Path, campaign_id: str, path: Path) -> list[Any]:
 
 
 def run_and_kill(words: list[str], delay_s: float) -> bool:
-    """Start a campaign, kill it some time after it has begun; return whether it was still running."""
+    """Start a campaign, kill it some time after it has begun; say whether it still ran."""
     process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
     assert process.stderr is not None
     first = process.stderr.readline()

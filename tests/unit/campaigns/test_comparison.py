@@ -45,7 +45,12 @@ def outcome(**fractions: float) -> Outcome:
         ({"BaTiO3": 1.0}, {"tetragonal": 0.9, "Ba2TiO4": 0.1}, False, "has Ba2TiO4"),
         ({"BaTiO3": 1.0}, {"tetragonal": 0.99, "Ba2TiO4": 0.01}, True, "yes"),
         ({"BaTiO3": None, "Ba2TiO4": None}, {"tetragonal": 1.0}, False, "missing Ba2TiO4"),
-        ({"Ba2TiO4": None, "BaTiO3": 0.0}, {"tetragonal": 0.3, "Ba2TiO4": 0.7}, False, "has BaTiO3"),
+        (
+            {"Ba2TiO4": None, "BaTiO3": 0.0},
+            {"tetragonal": 0.3, "Ba2TiO4": 0.7},
+            False,
+            "has BaTiO3",
+        ),
     ],
 )
 def test_named_phases_are_compared(

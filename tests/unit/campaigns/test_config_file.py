@@ -46,7 +46,10 @@ def test_defaults_are_filled_in() -> None:
     ("text", "message"),
     [
         ("name: x\npolicy:\n  nam: b\n", "c.yaml:3: policy.nam: unknown key; did you mean 'name'?"),
-        ("name: x\n\nlab:\n  furnacs: 3\n", "c.yaml:4: lab.furnacs: unknown key; did you mean 'furn"),
+        (
+            "name: x\n\nlab:\n  furnacs: 3\n",
+            "c.yaml:4: lab.furnacs: unknown key; did you mean 'furn",
+        ),
         ("name: x\nbogus: 1\n", "c.yaml:2: bogus: unknown key (allowed here: budget, description"),
         ("name: x\nseed: .nan\n", "c.yaml:2: seed: must be a finite number"),
         ("name: x\nseed: -1\n", "c.yaml:2: seed: must be greater than or equal to 0 (given: -1)"),
@@ -139,7 +142,9 @@ def test_other_encodings_are_refused_with_advice(
 
 def test_missing_files_and_folders_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / "batio3.yaml").write_text("name: x")
-    with pytest.raises(ConfigError, match=r"there is no campaign file .*the folder has batio3\.yaml"):
+    with pytest.raises(
+        ConfigError, match=r"there is no campaign file .*the folder has batio3\.yaml"
+    ):
         load_campaign(tmp_path / "batio.yaml")
     with pytest.raises(ConfigError, match="is a folder"):
         load_campaign(tmp_path)
@@ -148,7 +153,9 @@ def test_missing_files_and_folders_are_told_apart(tmp_path: Path) -> None:
 
 
 def test_overrides_replace_policy_budget_and_seed() -> None:
-    config = parse_campaign("name: x\npolicy: {name: bayesian, options: {a: 1}}\nbudget: {cost: 50}")
+    config = parse_campaign(
+        "name: x\npolicy: {name: bayesian, options: {a: 1}}\nbudget: {cost: 50}"
+    )
     changed = with_overrides(config, policy="sobol", experiments=7, seed=9)
     assert changed.policy.name == "sobol"
     assert changed.policy.options == {}

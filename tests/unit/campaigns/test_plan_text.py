@@ -75,4 +75,6 @@ def test_what_is_done_several_times_is_written_once() -> None:
             {"op": "measure"},
         ]
     })
-    assert plan_text(plan) == "1 g BaCO3, 2 × (900 °C 1 h in air, regrind 15 min), 900 °C 1 h in air"
+    assert (
+        plan_text(plan) == "1 g BaCO3, 2 × (900 °C 1 h in air, regrind 15 min), 900 °C 1 h in air"
+    )

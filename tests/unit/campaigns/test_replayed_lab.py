@@ -42,6 +42,7 @@ def test_a_plan_refused_when_another_ended_is_handed_out_after_it_was_handed_in(
     journal = MemoryJournal()
     lived = live_through(Lab(LabConfig(), seed=3, journal=journal))
     assert [[o.status for o in outcomes] for outcomes in lived] == [["ok"], ["invalid"], ["ok"]]
-    replayed = ReplayedLab(Lab(LabConfig(), seed=3, journal=MemoryJournal()), list(journal.events()))
+    again = Lab(LabConfig(), seed=3, journal=MemoryJournal())
+    replayed = ReplayedLab(again, list(journal.events()))
     assert live_through(replayed) == lived
     replayed.close()

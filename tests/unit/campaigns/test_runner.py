@@ -90,7 +90,7 @@ def test_a_campaign_is_written_down_whole(store: Store, small_campaign: Campaign
     experiments = store.experiments(campaign_id)
     assert [item.index for item in experiments] == list(range(5))
     assert [item.experiment_id for item in experiments][:2] == ["c00001-0000", "c00001-0001"]
-    assert [step.kind for step in told][0] == "begun"
+    assert next(step.kind for step in told) == "begun"
     assert [step.kind for step in told][-1] == "finished"
     assert sum(step.kind == "result" for step in told) == 5
     assert max(step.submitted - step.finished for step in told) == 2
@@ -270,7 +270,9 @@ def test_recipes_are_replayed_in_order_and_compared(store: Store) -> None:
     proposal:
       operations:
         - op: dose
-          precursors: [{{substance: BaCO3, amount: 10 mmol}}, {{substance: anatase, amount: 10 mmol}}]
+          precursors:
+            - {{substance: BaCO3, amount: 10 mmol}}
+            - {{substance: anatase, amount: 10 mmol}}
         - {{op: mix, duration: 12 h}}
         - {{op: heat, segments: [{{target: {target}, hold: 6 h}}]}}
         - {{op: measure}}"""

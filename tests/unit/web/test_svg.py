@@ -13,7 +13,7 @@ def test_a_scale_maps_ends_to_ends() -> None:
 
 
 def test_a_root_scale_spreads_the_small() -> None:
-    scale = Scale(0.0, 100.0, 0.0, 10.0, root=True)
+    scale = Scale(0.0, 100.0, 0.0, 10.0, kind="root")
     assert scale(25.0) == pytest.approx(5.0)
     assert scale(-3.0) == 0.0
 
@@ -47,3 +47,9 @@ def test_markup_is_escaped() -> None:
 def test_paths() -> None:
     assert line_path([0.0, 1.0], [2.0, 3.0]) == "M0.0,2.0L1.0,3.0"
     assert step_path([0.0, 1.0], [2.0, 3.0], 5.0) == "M0.0,2.0H1.0V3.0H5.0"
+
+
+def test_a_purity_scale_spreads_what_is_nearly_pure() -> None:
+    scale = Scale(0.0, 1.0, 0.0, 1.0, kind="purity")
+    assert [scale(0.0), scale(1.0)] == pytest.approx([0.0, 1.0])
+    assert scale(0.99) - scale(0.9) == pytest.approx(scale(0.9) - scale(0.0), rel=0.1)

@@ -1,0 +1,58 @@
+"""`labenv analyse` on a real mixture and on a file of ours."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+MIXTURE = "xrd-mixtures/TiO2_0p4009-ZnO_0p6010--8min.xrdml"
+KEYS = {"status", "phases", "goodness_of_fit", "r_wp", "residual_peaks", "warnings"}
+
+
+@pytest.mark.real_data
+def test_a_real_mixture_is_quantified(labenv: Any, cases_dir: Path) -> None:
+    for words in (("--phases", "anatase,ZnO"), ("--phases", "TiO2, ZnO")):
+        data = labenv("analyse", cases_dir / MIXTURE, *words, "--format", "json").json
+        assert set(data) == KEYS
+        assert data["status"] == "ok"
+        fractions = {phase["name"]: phase["weight_fraction"] for phase in data["phases"]}
+        assert fractions["anatase"] == pytest.approx(0.4009, abs=0.04)
+        assert set(data["phases"][0]) == {"name", "formula", "weight_fraction", "uncertainty"}
+
+
+@pytest.mark.real_data
+def test_a_wrong_phase_is_no_confident_answer(labenv: Any, cases_dir: Path) -> None:
+    answer = labenv("analyse", cases_dir / MIXTURE, "--phases", "rutile,ZnO")
+    assert answer.code == 0
+    assert "unidentified" in answer.out
+    assert "peaks that no phase explains: 25.3" in answer.out
+
+
+@pytest.mark.real_data
+def test_elements_are_searched(labenv: Any, cases_dir: Path) -> None:
+    answer = labenv("analyse", cases_dir / MIXTURE, "--elements", "Ti,Zn,O")
+    assert "anatase" in answer.out
+    assert "ZnO" in answer.out
+
+
+def test_a_simulated_scan_with_a_cif(labenv: Any, tmp_path: Path) -> None:
+    import numpy as np
+
+    from labenv.physics.structures import phase_library
+
+    cif = tmp_path / "mine.cif"
+    cif.write_text(phase_library().get("anatase").structure().to(fmt="cif"))
+    angle = np.arange(20.0, 60.0, 0.02)
+    counts = np.full_like(angle, 100.0)
+    for place, height in ((25.31, 3000), (37.80, 600), (48.05, 900), (53.89, 600), (55.06, 600)):
+        counts += height * np.exp(-(((angle - place) / 0.08) ** 2))
+    scan = tmp_path / "scan.xy"
+    np.savetxt(scan, np.column_stack([angle, counts.round()]), fmt="%.3f")
+    data = labenv("analyse", scan, "--cif", cif, "--format", "json").json
+    (phase,) = data["phases"]
+    assert phase["formula"] in {"TiO2", "Ti4O8"}
+    assert phase["weight_fraction"] == pytest.approx(1.0)

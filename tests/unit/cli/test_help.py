@@ -1,0 +1,84 @@
+"""Help, version, catalogues; and how soon they come."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+COMMANDS = ("run", "report", "list", "show", "export", "analyse", "envs", "tasks", "policies",
+            "phases", "schemas")  # fmt: skip
+
+
+def test_help_lists_every_command_and_the_exit_codes(labenv: Any) -> None:
+    text = labenv("--help").out
+    for command in COMMANDS:
+        assert f"  {command} " in text
+    assert "Exit codes: 0 success, 1 failure, 2 wrong usage or input, 130 interrupted" in text
+    assert "..." not in text.replace("[ARGS]...", "")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_explains_itself(labenv: Any, command: str) -> None:
+    answer = labenv(command, "--help")
+    assert answer.code == 0
+    assert f"Usage: labenv {command}" in answer.out
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "report", "list", "show", "export", "analyse", "phases", "schemas"]
+)
+def test_help_shows_examples_one_a_line(labenv: Any, command: str) -> None:
+    assert f"Examples:\n    labenv {command}" in labenv(command, "--help").out
+
+
+@pytest.mark.parametrize("command", ["list", "show", "run", "analyse", "envs", "tasks", "policies"])
+def test_listing_commands_speak_json(labenv: Any, command: str) -> None:
+    assert "--format <table|json>" in labenv(command, "--help").out
+
+
+def test_version(labenv: Any) -> None:
+    assert labenv("--version").out == f"labenv {version('labenv')}\n"
+
+
+def test_no_command_shows_help(labenv: Any) -> None:
+    answer = labenv()
+    assert "Usage: labenv" in answer.out + answer.err
+
+
+def test_help_comes_without_the_heavy_packages() -> None:
+    code = (
+        "import sys; from labenv.cli import main; main(['--help']); "
+        "heavy = {'numba', 'pymatgen', 'scipy', 'sklearn', 'torch', 'sqlalchemy', 'ase', 'pandas'};"
+        "print(sorted(heavy & set(sys.modules)), file=sys.stderr)"
+    )
+    began = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
+    assert time.monotonic() - began < 5.0  # under one on a quiet machine
+
+
+def test_catalogues(labenv: Any) -> None:
+    assert "bayesian\nrandom\nsobol" in labenv("policies").out
+    assert "sobol" in labenv("policies", "--format", "json").json
+    tasks = {task["name"]: task for task in labenv("tasks", "--format", "json").json}
+    assert tasks["batio3-synthesis"]["target"] == "BaTiO3"
+    assert "batio3-synthesis" in labenv("tasks").out
+    envs = {env["id"] for env in labenv("envs", "--format", "json").json}
+    assert "labenv/SolidStateSynthesis-v0" in envs
+    assert "labenv/SolidStateSynthesis-v0" in labenv("envs").out
+    phases = {phase["name"] for phase in labenv("phases", "--elements", "Ti,O", "--format",
+                                                "json").json}  # fmt: skip
+    assert {"anatase", "rutile"} <= phases
+    assert "BaTiO3-tetragonal" not in phases
+
+
+def test_schemas_are_written(labenv: Any) -> None:
+    written = labenv("schemas", "--out", "s", "--format", "json").json
+    assert {Path(path).name for path in written} >= {"proposal.schema.json", "outcome.schema.json"}
+    assert all(Path(path).exists() for path in written)

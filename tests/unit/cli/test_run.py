@@ -1,0 +1,180 @@
+"""`labenv run` and the commands that look back."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from labenv.store import Store
+
+
+def test_a_campaign_ends_with_table_store_and_report(labenv: Any, campaign: Path) -> None:
+    answer = labenv("run", campaign)
+    assert answer.code == 0
+    assert "campaign c00001 (small): finished, 3 experiments" in answer.out
+    assert "best: " in answer.out
+    assert "report: labenv-results/c00001.html" in answer.out
+    assert Path("labenv-results/labenv.sqlite").exists()
+    assert "<!doctype html>" in Path("labenv-results/c00001.html").read_text(encoding="utf-8")
+    assert "campaign c00001 begins" in answer.err
+    assert "[3/3]" in answer.err
+
+
+def test_json_is_all_there_is_on_standard_output(labenv: Any, campaign: Path) -> None:
+    data = labenv("run", campaign, "--format", "json", "--quiet").json
+    assert data["status"] == "finished"
+    assert [row["index"] for row in data["rows"]] == [0, 1, 2]
+    assert data["best"]["value"] == max(row["value"] or 0 for row in data["rows"])
+    assert Path(data["report"]).exists()
+    assert Path(data["store"]).exists()
+
+
+def test_quiet_is_quiet(labenv: Any, campaign: Path) -> None:
+    assert labenv("run", campaign, "--quiet").err == ""
+
+
+def test_options_replace_settings_of_the_file(labenv: Any, campaign: Path) -> None:
+    words = ("run", campaign, "--policy", "random", "--experiments", 2, "--seed", 8, "-q")
+    data = labenv(*words, "--format", "json", "--store", "other.sqlite", "--report", "r.html").json
+    assert (data["policy"], data["experiments"], data["seed"]) == ("random", 2, 8)
+    assert Path("other.sqlite").exists()
+    assert data["report"] == "r.html"
+    assert Path("r.html").exists()
+    assert not Path("labenv-results").exists()
+
+
+def test_a_folder_as_report_gets_a_file_of_the_campaign(labenv: Any, campaign: Path) -> None:
+    Path("reports").mkdir()
+    labenv("run", campaign, "-q", "--report", "reports")
+    assert [item.name for item in Path("reports").iterdir()] == ["c00001.html"]
+
+
+def test_equal_seeds_give_equal_tables(labenv: Any, campaign: Path) -> None:
+    one, two, other = (
+        labenv("run", campaign, "-q", "--format", "json", "--seed", seed).json for seed in (3, 3, 4)
+    )
+    for data in (one, two, other):
+        for row in data["rows"]:
+            del row["experiment_id"]
+    assert one["rows"] == two["rows"]
+    assert one["rows"] != other["rows"]
+
+
+def test_a_finished_campaign_is_reported_again_when_resumed(labenv: Any, campaign: Path) -> None:
+    labenv("run", campaign, "-q")
+    Path("labenv-results/c00001.html").unlink()
+    answer = labenv("run", "--resume", "c1")
+    assert answer.code == 0
+    assert "campaign c00001 is finished already" in answer.err
+    assert Path("labenv-results/c00001.html").exists()
+    assert len(labenv("list", "--format", "json").json) == 1
+
+
+def test_an_interrupt_says_how_to_go_on(
+    labenv: Any, campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = Store.record_experiment
+
+    def interrupted(self: Store, *args: Any, **options: Any) -> None:
+        original(self, *args, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Store, "record_experiment", interrupted)
+    answer = labenv("run", campaign, "--store", "my store.sqlite")
+    assert answer.code == 130
+    assert "labenv run --resume c00001 --store 'my store.sqlite'" in answer.err
+    monkeypatch.undo()
+    monkeypatch.chdir(campaign.parent)
+    resumed = labenv("run", "--resume", "latest", "--store", "my store.sqlite")
+    assert resumed.code == 0
+    assert "goes on" in resumed.err
+    assert "finished, 3 experiments" in resumed.out
+
+
+def test_a_file_beside_resume_is_compared(
+    labenv: Any, campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "record_experiment", interrupted)
+        labenv("run", campaign)
+    campaign.write_text(campaign.read_text().replace("seed: 5", "seed: 6"))
+    answer = labenv("run", campaign, "--resume", "latest")
+    assert answer.code == 0
+    assert "the file differs from what campaign c00001 began with" in answer.err
+
+
+def test_recipes_are_compared_in_the_table(labenv: Any, tmp_path: Path) -> None:
+    path = tmp_path / "recipes.yaml"
+    path.write_text("""\
+name: recipes
+lab: {randomise: false}
+recipes:
+  - name: hot
+    citation: A. Author, J. Sources 1 (2000) 1
+    published: {phases: {BaTiO3: 1.0}, statement: single phase}
+    proposal:
+      operations:
+        - op: dose
+          precursors: [{substance: BaCO3, amount: 10 mmol}, {substance: anatase, amount: 10 mmol}]
+        - {op: mix, duration: 12 h}
+        - {op: heat, segments: [{target: 1200 degC, hold: 6 h}]}
+        - {op: measure}
+""")
+    answer = labenv("run", path, "-q")
+    assert "named phases agree in 1 of 1 recipes" in answer.out
+    assert "BaTiO3 alone" in answer.out
+    data = labenv("show", "latest", "--format", "json").json
+    assert data["comparisons"][0]["agrees"] is True
+    assert "Simulated beside published" in Path("labenv-results/c00001.html").read_text()
+    refused = labenv("run", path, "--policy", "sobol")
+    assert refused.code == 2
+    assert "replays recipes" in refused.err
+
+
+@pytest.fixture
+def finished(labenv: Any, campaign: Path) -> Any:
+    assert labenv("run", campaign, "-q").code == 0
+    return labenv
+
+
+def test_list_shows_campaigns(finished: Any) -> None:
+    assert "c00001  finished  sobol" in finished("list").out
+    (row,) = finished("list", "--format", "json").json
+    assert (row["campaign_id"], row["experiments"], row["status"]) == ("c00001", 3, "finished")
+
+
+def test_show_an_experiment_by_its_names(finished: Any) -> None:
+    text = finished("show", "c1/1").out
+    assert text.startswith("experiment c00001-0001 (number 1 of c00001)")
+    assert "station" in text
+    data = finished("show", "c00001-0001", "--format", "json").json
+    assert data["index"] == 1
+    assert data["proposal"]["operations"][0]["op"] == "dose"
+    assert data["outcome"]["experiment_id"] == "c00001-0001"
+
+
+def test_show_a_campaign(finished: Any) -> None:
+    assert "campaign c00001 (small)" in finished("show", "small").out
+    assert finished("show", "c1", "--format", "json").json["campaign_id"] == "c00001"
+
+
+def test_report_again(finished: Any) -> None:
+    assert finished("report", "latest", "--out", "again.html").out == "again.html\n"
+    assert Path("again.html").read_text() == Path("labenv-results/c00001.html").read_text()
+
+
+def test_export_in_every_format(finished: Any) -> None:
+    for name in ("csv", "jsonl", "parquet"):
+        assert finished("export", "c1", "--format", name, "--out", f"out.{name}").code == 0
+    with Path("out.csv").open(newline="") as file:
+        assert len(list(csv.DictReader(file))) == 3
+    lines = Path("out.jsonl").read_text().splitlines()
+    assert [json.loads(line)["index"] for line in lines] == [0, 1, 2]
+    assert Path("out.parquet").read_bytes()[:4] == b"PAR1"
