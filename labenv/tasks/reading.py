@@ -139,10 +139,7 @@ def _quantifier(phases: tuple[str, ...], grid: ScanGrid) -> PhaseQuantifier:
 
     library = phase_library()
     spec = DiffractometerSpec(start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points)
-    # TEMPORARY while the structure library grows
-    spare = iter(("CaTiO3", "BaTiO3-hexagonal"))
-    names = [name if name in library else next(spare) for name in phases]
-    return PhaseQuantifier([library.get(name) for name in names], spec)
+    return PhaseQuantifier([library.get(name) for name in phases], spec)
 
 
 @lru_cache(maxsize=32)
@@ -150,4 +147,4 @@ def _formulas(phases: tuple[str, ...]) -> tuple[str, ...]:
     from labenv.physics.structures.library import phase_library
 
     library = phase_library()
-    return tuple(library.get(name).formula if name in library else name for name in phases)
+    return tuple(library.get(name).formula for name in phases)

@@ -78,7 +78,9 @@ def test_counts_are_those_of_the_lab_to_the_bit():
     seeds = list(range(100, 140))
     conditions = draw_conditions(BENCH.system, BENCH.shelf, seeds)
     index = np.zeros(len(seeds), dtype=np.int64)
-    run = BatchBench(BENCH, SPACE.batch_blueprint().longest_plan).run(PLAN, seeds, index, conditions)
+    run = BatchBench(BENCH, SPACE.batch_blueprint().longest_plan).run(
+        PLAN, seeds, index, conditions
+    )
     scanned = {int(row): counts for row, counts in zip(run.scanned, run.counts, strict=True)}
     accepted = 0
     for row, proposal in enumerate(PROPOSALS):

@@ -160,9 +160,7 @@ def test_rewards_add_up_to_the_best_score_less_costs(scripted):
 
 
 def test_late_result_is_not_scored(scripted):
-    env = scripted(
-        {0: purity(0.9)}, {0: 7200.0}, budget={"experiments": None, "lab_time": "1 h"}
-    )
+    env = scripted({0: purity(0.9)}, {0: 7200.0}, budget={"experiments": None, "lab_time": "1 h"})
     _, reward, terminated, truncated, info = step(env)
     assert (reward, info["scored"], terminated, truncated) == (0.0, False, False, True)
 
