@@ -1,8 +1,9 @@
 """The base of every model: frozen, closed, finite, and strict about units.
 
 On the wire a dimensional field carries its unit ("target": "1100 degC"); in Python the same field
-is an SI float whose name says the unit (`target_k`). The wire name is the field's alias. Both names
-are accepted, but only the name that states the unit takes a bare number.
+is an SI float whose name says the unit (`target_k`). The wire name is the field's validation and
+serialization alias (not its `alias`, which type checkers would take for the Python name). Both
+names are accepted, but only the name that states the unit takes a bare number.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from pydantic_core import from_json
 
 from labenv_schemas.errors import LabEnvError, ProposalError
 from labenv_schemas.faults import describe
+from labenv_schemas.places import wire_name
 from labenv_schemas.tool_schema import tidy
 from labenv_schemas.units import InNamedUnit, Quantity, is_number
 
@@ -56,7 +58,7 @@ class Model(BaseModel):
         cls._unit_names = tuple(
             name
             for name, field in cls.model_fields.items()
-            if field.alias not in {None, name}
+            if wire_name(name, field) != name
             or any(isinstance(item, Quantity) for item in field.metadata)
         )
 
@@ -139,7 +141,7 @@ class KeepsNone(BaseModel):
     def __pydantic_init_subclass__(cls, **kwargs: object) -> None:
         super().__pydantic_init_subclass__(**kwargs)
         cls._none_names = tuple(
-            (name, field.alias or name)
+            (name, wire_name(name, field))
             for name, field in cls.model_fields.items()
             if field.default is not None
         )

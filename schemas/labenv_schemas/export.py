@@ -30,12 +30,19 @@ _EXPORTED: dict[str, Any] = {
     "task": TaskSpec,
 }
 
+_UNIONS = {
+    "analysis": "What was concluded from a measurement; `kind` says which.",
+    "measurement": "What an instrument returned; `kind` says which.",
+    "operation": "One step of a plan; `op` says which.",
+}
+
 
 def json_schemas() -> dict[str, dict[str, Any]]:
-    """Return the JSON Schema (2020-12) of every public model.
+    """Return the JSON Schema (2020-12) of every public model, fit to be a tool's schema.
 
     Returns:
-        Name to schema; the wire names (aliases) are the properties.
+        Name to schema; the wire names (aliases) are the properties, and quantities are text with
+        a unit.
     """
     schemas: dict[str, dict[str, Any]] = {}
     for name, kind in _EXPORTED.items():
@@ -43,6 +50,7 @@ def json_schemas() -> dict[str, dict[str, Any]]:
         schemas[name] = {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": name,
+            **({"description": _UNIONS[name]} if name in _UNIONS else {}),
             **schema,
         }
     return schemas

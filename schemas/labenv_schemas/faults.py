@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
-from labenv_schemas.places import as_model, follow
+from labenv_schemas.places import as_model, follow, wire_name
 from labenv_schemas.suggestions import meant
 from labenv_schemas.units import friendly
 
@@ -60,7 +60,9 @@ def describe(
             continue  # pydantic counts only the items that passed
         if fault["type"] == "extra_forbidden":  # its place is the model that lacks the field
             location = location[:-1]
-        place, spot = follow(root, location, data)
+        place, spot, written = follow(root, location, data)
+        if fault["type"] in _LIMITS and isinstance(written, str):
+            fault["input"] = written  # rather than what it was converted to
         message = _message(fault, spot)
         lines[f"{place}: {message}" if place else message] = None
     shown = list(lines)[:_MOST_LINES]
@@ -123,7 +125,7 @@ def _wrong_tag(kind: str, context: Mapping[str, Any], spot: Spot) -> str:
 def _unknown_field(name: str, spot: Spot) -> str:
     if spot.model is None:
         return f"unknown field {_shown(name)}"
-    fields = [field.alias or own for own, field in spot.model.model_fields.items()]
+    fields = [wire_name(own, field) for own, field in spot.model.model_fields.items()]
     guess = meant(name, fields)
     hint = f"did you mean {guess!r}?" if guess else f"the fields are {', '.join(fields)}"
     return f"unknown field {_shown(name)}; {hint}"
@@ -140,7 +142,7 @@ def _other_forms(spot: Spot) -> str:
     for sibling in spot.siblings:
         model = as_model(sibling)
         if model is not None:
-            fields = [field.alias or name for name, field in model.model_fields.items()]
+            fields = [wire_name(name, field) for name, field in model.model_fields.items()]
             return f", nor an object with {', '.join(fields)}"
     return ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import BeforeValidator
 
 _DEEPEST = 20
@@ -43,7 +44,7 @@ def to_plain_json(value: object, place: str = "", depth: int = 0) -> Any:  # noq
 
 
 def _scalar(value: object, place: str) -> Any:  # noqa: ANN401 - is JSON
-    plain = value.item() if type(value).__module__ == "numpy" else value  # type: ignore[attr-defined]
+    plain = value.item() if isinstance(value, np.generic) else value
     if plain is None or isinstance(plain, (bool, str)):
         return plain
     if isinstance(plain, int):

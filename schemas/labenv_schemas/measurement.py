@@ -148,7 +148,12 @@ class ResistanceCurve(MeasurementBase):
     )
     temperature_k: FloatVector = Field(description="Temperatures, K.")
     resistance_ohm: FloatVector = Field(description="Resistance at each temperature, Ω.")
-    field_t: FieldT = Field(default=0.0, alias="field", description="Magnetic field.")
+    field_t: FieldT = Field(
+        default=0.0,
+        validation_alias="field",
+        serialization_alias="field",
+        description="Magnetic field.",
+    )
     current_a: float | None = Field(default=None, description="Excitation current, A.")
 
     @model_validator(mode="after")
@@ -186,10 +191,12 @@ class MassReading(MeasurementBase):
 
     kind: Literal["mass"] = Field(default="mass", description="Kind of measurement.")
     mass_kg: Annotated[float, Quantity("kg", "Mass", "2.5 g")] = Field(
-        alias="mass", description="The reading."
+        validation_alias="mass", serialization_alias="mass", description="The reading."
     )
     standard_uncertainty_kg: MassKg = Field(
-        alias="standard_uncertainty", description="Standard uncertainty of the reading."
+        validation_alias="standard_uncertainty",
+        serialization_alias="standard_uncertainty",
+        description="Standard uncertainty of the reading.",
     )
     substance: str | None = Field(default=None, description="What was weighed.")
 
@@ -198,7 +205,11 @@ class TemperatureReading(MeasurementBase):
     """Highest thermocouple reading of a firing."""
 
     kind: Literal["temperature"] = Field(default="temperature", description="Kind of measurement.")
-    temperature_k: TemperatureK = Field(alias="temperature", description="The reading.")
+    temperature_k: TemperatureK = Field(
+        validation_alias="temperature",
+        serialization_alias="temperature",
+        description="The reading.",
+    )
     standard_uncertainty_k: float = Field(ge=0, description="Standard uncertainty, K.")
 
 

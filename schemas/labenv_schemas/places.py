@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import NoneType, UnionType
-from typing import Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple, Union, get_args, get_origin
 
 from pydantic import BaseModel, Tag
 
 from labenv_schemas.units import Quantity
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
 
 TAG_FIELDS = frozenset({"op", "kind"})  # what the members of the vocabulary's unions are told by
 
@@ -63,7 +66,7 @@ class Spot(NamedTuple):
 
 def follow(
     root: type[BaseModel] | None, location: tuple[int | str, ...], data: object
-) -> tuple[str, Spot]:
+) -> tuple[str, Spot, object]:
     """Return where a location leads.
 
     Args:
@@ -72,7 +75,8 @@ def follow(
         data: What was validated; a place is called by the name used there, wire or Python.
 
     Returns:
-        The place, such as ``operations[2].target``, and the spot in the models.
+        The place, such as ``operations[2].target``, the spot in the models, and what the data has
+        there (None if it cannot be found).
     """
     place, spot = "", _spot(root)
     for part in location:
@@ -82,7 +86,20 @@ def follow(
             place += f"[{part}]" if isinstance(part, int) else f".{written}"
             data = _item(data, written)
         spot = inside
-    return place.removeprefix("."), spot
+    return place.removeprefix("."), spot, data
+
+
+def wire_name(name: str, field: FieldInfo) -> str:
+    """Return what a field is called on the wire.
+
+    Args:
+        name: Its name in Python.
+        field: What pydantic knows of it.
+
+    Returns:
+        The alias, or the Python name if there is none.
+    """
+    return field.validation_alias if isinstance(field.validation_alias, str) else name
 
 
 def as_model(annotation: object) -> type[BaseModel] | None:
@@ -113,7 +130,7 @@ def _step(spot: Spot, part: int | str) -> tuple[Spot, bool]:
     # Second item: whether the part only labels a member of a union.
     if spot.model is not None:
         for name, field in spot.model.model_fields.items():
-            if part in {name, field.alias}:
+            if part in {name, wire_name(name, field)}:
                 inner = _spot(field.annotation)
                 return inner._replace(metadata=(*inner.metadata, *field.metadata)), False
         return Spot(None), False
@@ -151,7 +168,7 @@ def _written(owner: Spot, part: int | str, data: object) -> int | str:
     # The data may use a field's wire name or its Python name.
     if isinstance(data, Mapping) and part not in data and owner.model is not None:
         for name, field in owner.model.model_fields.items():
-            if field.alias == part and name in data:
+            if wire_name(name, field) == part and name in data:
                 return name
     return part
 

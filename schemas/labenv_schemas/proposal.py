@@ -51,8 +51,18 @@ def _word_or_model(value: Any) -> str:  # noqa: ANN401 - any input may arrive
 class GasMixture(Model):
     """A flowing gas by the partial pressures that matter to the chemistry; the rest is inert."""
 
-    o2_pa: PressurePa = Field(default=0.5, alias="o2", description="Pressure of oxygen.")
-    co2_pa: PressurePa = Field(default=0.1, alias="co2", description="Pressure of carbon dioxide.")
+    o2_pa: PressurePa = Field(
+        default=0.5,
+        validation_alias="o2",
+        serialization_alias="o2",
+        description="Pressure of oxygen.",
+    )
+    co2_pa: PressurePa = Field(
+        default=0.1,
+        validation_alias="co2",
+        serialization_alias="co2",
+        description="Pressure of carbon dioxide.",
+    )
 
     @model_validator(mode="after")
     def _below_two_bar(self) -> GasMixture:
@@ -75,10 +85,20 @@ class PrecursorDose(Model):
         description="Name of a substance on the lab's shelf, such as 'BaCO3' or 'TiO2 (anatase)'.",
     )
     mass_kg: MassKg | None = Field(
-        default=None, alias="mass", gt=0, le=10.0, description="Mass to weigh."
+        default=None,
+        validation_alias="mass",
+        serialization_alias="mass",
+        gt=0,
+        le=10.0,
+        description="Mass to weigh.",
     )
     amount_mol: AmountMol | None = Field(
-        default=None, alias="amount", gt=0, le=1000.0, description="Amount of formula units."
+        default=None,
+        validation_alias="amount",
+        serialization_alias="amount",
+        gt=0,
+        le=1000.0,
+        description="Amount of formula units.",
     )
 
     @model_validator(mode="after")
@@ -105,7 +125,11 @@ class Mix(Model):
     op: Literal["mix"] = Field(default="mix", description="Kind of operation.")
     method: Literal["mortar", "ball_mill"] = Field(default="ball_mill", description="Tool.")
     duration_s: DurationS = Field(
-        alias="duration", gt=0, le=7 * _DAY_S, description="How long to mix."
+        validation_alias="duration",
+        serialization_alias="duration",
+        gt=0,
+        le=7 * _DAY_S,
+        description="How long to mix.",
     )
 
 
@@ -114,7 +138,11 @@ class Press(Model):
 
     op: Literal["press"] = Field(default="press", description="Kind of operation.")
     pressure_pa: PressurePa = Field(
-        alias="pressure", gt=0, le=2e9, description="Uniaxial pressure, such as '100 MPa'."
+        validation_alias="pressure",
+        serialization_alias="pressure",
+        gt=0,
+        le=2e9,
+        description="Uniaxial pressure, such as '100 MPa'.",
     )
 
 
@@ -122,17 +150,25 @@ class HeatSegment(Model):
     """Go to a temperature at a rate and stay there."""
 
     target_k: TemperatureK = Field(
-        alias="target", le=4000.0, description="Temperature to reach, 0 degC or above."
+        validation_alias="target",
+        serialization_alias="target",
+        le=4000.0,
+        description="Temperature to reach, 0 degC or above.",
     )
     rate_k_per_s: HeatingRateKPerS = Field(
         default=5.0 / 60.0,
-        alias="rate",
+        validation_alias="rate",
+        serialization_alias="rate",
         ge=1e-5,
         le=1000.0,
         description="Rate of going there, up or down, as a positive number.",
     )
     hold_s: DurationS = Field(
-        default=0.0, alias="hold", le=60 * _DAY_S, description="How long to stay."
+        default=0.0,
+        validation_alias="hold",
+        serialization_alias="hold",
+        le=60 * _DAY_S,
+        description="How long to stay.",
     )
 
     @model_validator(mode="after")
@@ -149,7 +185,11 @@ class ControlledCooling(Model):
     """Cool at a given rate for as long as the furnace can follow it."""
 
     rate_k_per_s: HeatingRateKPerS = Field(
-        alias="rate", ge=1e-5, le=1000.0, description="Cooling rate, as a positive number."
+        validation_alias="rate",
+        serialization_alias="rate",
+        ge=1e-5,
+        le=1000.0,
+        description="Cooling rate, as a positive number.",
     )
 
 
@@ -202,7 +242,12 @@ class Regrind(Model):
 
     op: Literal["regrind"] = Field(default="regrind", description="Kind of operation.")
     duration_s: DurationS = Field(
-        default=900.0, alias="duration", gt=0, le=7 * _DAY_S, description="How long to grind."
+        default=900.0,
+        validation_alias="duration",
+        serialization_alias="duration",
+        gt=0,
+        le=7 * _DAY_S,
+        description="How long to grind.",
     )
 
 
@@ -219,7 +264,12 @@ class Measure(Model):
     )
     step_deg: float = Field(default=0.03, ge=0.005, le=0.2, description="Step in 2θ, degrees.")
     scan_time_s: DurationS = Field(
-        default=480.0, alias="scan_time", gt=0, le=7 * _DAY_S, description="Time of the whole scan."
+        default=480.0,
+        validation_alias="scan_time",
+        serialization_alias="scan_time",
+        gt=0,
+        le=7 * _DAY_S,
+        description="Time of the whole scan.",
     )
 
     @model_validator(mode="after")

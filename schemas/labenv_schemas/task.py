@@ -21,7 +21,11 @@ class Budget(KeepsNone, Model):
         default=20, ge=1, le=1_000_000, description="Most experiments; null for no limit."
     )
     lab_time_s: DurationS | None = Field(
-        default=None, alias="lab_time", gt=0, description="Longest time on the lab's clock."
+        default=None,
+        validation_alias="lab_time",
+        serialization_alias="lab_time",
+        gt=0,
+        description="Longest time on the lab's clock.",
     )
     cost: float | None = Field(default=None, gt=0, description="In the lab's currency.")
 

@@ -50,7 +50,7 @@ _FRIENDLY = {
 _SLIPS = (
     (re.compile(r"[+-]?[\d.]*,\d"), "has a comma (use a decimal point, no thousands separator)"),
     (re.compile(r"[+-]?[\d.]+\s*(?:[-–—~]|to\b|\.\.)\s*[\d.]"), "is a range, not one number"),
-    (re.compile(r"[+-]?[\d.]+\s*(?:±|\+/?-|\()"), "has an uncertainty beside the number"),
+    (re.compile(r"[+-]?[\d.]+\s*(?:±|\+/?-|\(\d)"), "has an uncertainty beside the number"),
     (re.compile(r"[+-]?[\d.]+\s*[x×*·]\s*10"), "has a power of ten (use the form 1.1e3)"),
     (re.compile(r"[+-]?[\d.]+\s+\d|[+-]?\d+[_':]\d"), "has a separator within the number"),
 )
@@ -131,10 +131,10 @@ def friendly(number: float, unit: str) -> str:
     """
     shortest = format_quantity(number, unit)
     for other in _FRIENDLY.get(unit, ()):
-        text = f"{number / parse_quantity(f'1 {other}', unit):.6g} {other}"
-        is_shorter = len(text.split()[0]) < len(shortest.split()[0])
-        if is_shorter and parse_quantity(text, unit) == number:
-            shortest = text
+        factor, _ = scale_to_si(other, unit)
+        digits = f"{number / factor:.6g}"
+        if len(digits) < len(shortest.split()[0]) and float(digits) * factor == number:
+            shortest = f"{digits} {other}"
     return shortest
 
 
@@ -195,7 +195,7 @@ def _finite(number: Any, given: object, unit: str) -> float:  # noqa: ANN401 - a
         result = math.inf
     if not math.isfinite(result):
         raise ValueError(_refusal(given, "is not a finite number", unit))
-    return result
+    return result + 0.0  # no negative zero
 
 
 def _refusal(given: object, reason: str, unit: str) -> str:
