@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-_SHIFT_PASSES = 4
+_SHIFT_PASSES = 3
 _SHIFT_TOLERANCE_DEG = 6e-4
 _SHIFT_LIMIT_DEG = 0.35
 _SHAPE_ERROR = 0.02  # of a line's height, from mixing few sizes; found by simulation
-_BLOCK = 16  # points over which the shift, in steps, is taken as constant
+_BLOCK = 32  # points over which the shift, in steps, is taken as constant
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
@@ -268,13 +268,19 @@ def _set_undetected(  # noqa: PLR0913 - a flat numeric kernel
     used = 0
     while used < size and columns[used] < count:
         used += 1
+    if not solve_subset(gram, gram[0], columns, used, factor, out):
+        used = 0
     for p in range(errors.shape[0]):
-        column = p * rungs + rungs // 2
-        if errors[p] > 0.0 or not solve_subset(gram, gram[column], columns, used, factor, out):
+        if errors[p] > 0.0:
             continue
+        column = p * rungs + rungs // 2
         information = gram[column, column]
-        for i in range(used):
-            information -= gram[column, columns[i]] * out[i]
+        for i in range(used):  # what the columns in use leave of it: g - |L⁻¹ g_used|²
+            out[i] = gram[column, columns[i]]
+            for k in range(i):
+                out[i] -= factor[i, k] * out[k]
+            out[i] /= factor[i, i]
+            information -= out[i] * out[i]
         errors[p] = min(scale * unit_scale[column] / np.sqrt(max(information, 1e-30)), 1.0)
 
 
@@ -324,8 +330,9 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
         for k in range(bound):
             passive[k] = False
         shift, gain = 0.0, 1.0
+        limit, tolerance = _SHIFT_LIMIT_DEG * quality[n, 4], _SHIFT_TOLERANCE_DEG * quality[n, 4]
+        gain = _resample(counts[n], shift, cosine, scan)
         for _ in range(_SHIFT_PASSES):
-            gain = _resample(counts[n], shift, cosine, scan)
             _project(weighted, scan, right)
             for k in range(bound):
                 line_right[k] = right[k]
@@ -342,12 +349,17 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
                     x[bound + s] -= elimination[s, k] * line_x[k]
             _combine(design, x, 0, bound, lines)
             _combine(design, x, bound, columns, smooth)
-            change = _shift_step(lines, smooth, scan, weights, cosine)
-            if abs(change) < _SHIFT_TOLERANCE_DEG * quality[n, 4]:
+            moved = 0.0
+            for _ in range(_SHIFT_PASSES):  # the lines' shape changes little while they move
+                change = _shift_step(lines, smooth, scan, weights, cosine)
+                if abs(change) < tolerance:
+                    break
+                change = min(max(change, -0.25 * limit), 0.25 * limit)
+                shift = min(max(shift + change, -limit), limit)
+                moved += abs(change)
+                gain = _resample(counts[n], shift, cosine, scan)
+            if moved < 2.0 * tolerance:
                 break
-            limit = _SHIFT_LIMIT_DEG * quality[n, 4]
-            change = min(max(change, -0.25 * limit), 0.25 * limit)
-            shift = min(max(shift + change, -limit), limit)
         for i in range(points):
             shape = _SHAPE_ERROR * lines[i]
             own[i] = 1.0 / np.sqrt(max(lines[i] + smooth[i], 1.0) + shape * shape)
