@@ -31,6 +31,7 @@ class RecipeComparison:
         name: Of the recipe.
         citation: Of the publication.
         plan: The proposal in one line.
+        rationale: What of the plan is published and what is assumed.
         statement: What the authors found.
         published: Phase to reported weight fraction; None if only named, 0 if reported absent.
         simulated: Phases measured in the simulated lab.
@@ -43,6 +44,7 @@ class RecipeComparison:
     name: str
     citation: str
     plan: str
+    rationale: str
     statement: str
     published: dict[str, float | None]
     simulated: tuple[PhaseFraction, ...]
@@ -92,6 +94,7 @@ def compare(recipe: Recipe, outcome: Outcome) -> RecipeComparison:
         name=recipe.name,
         citation=recipe.citation,
         plan=plan_text(recipe.proposal),
+        rationale=" ".join((recipe.proposal.rationale or "").split()),
         statement=recipe.published.statement,
         published=published,
         simulated=simulated,

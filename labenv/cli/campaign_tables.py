@@ -175,6 +175,8 @@ def _comparison_json(item: RecipeComparison) -> dict[str, Any]:
         "citation": item.citation,
         "published": item.published,
         "statement": item.statement,
+        "plan": item.plan,
+        "rationale": item.rationale,
         "simulated": [phase.model_dump(mode="json") for phase in item.simulated],
         "agrees": item.agrees,
         "verdict": item.verdict,
