@@ -55,6 +55,9 @@ class Model(BaseModel):
 
     @classmethod
     def __pydantic_init_subclass__(cls, **_: object) -> None:
+        for name, field in cls.model_fields.items():
+            if field.alias is None and wire_name(name, field) != name:
+                field.alias = wire_name(name, field)  # for those who read `model_fields`
         cls._unit_names = tuple(
             name
             for name, field in cls.model_fields.items()
