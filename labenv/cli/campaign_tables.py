@@ -155,7 +155,8 @@ def _shortened(message: str, most: int = 120) -> str:
 def _result_lines(summary: CampaignSummary) -> list[str]:
     best = summary.best
     lines = [
-        f"campaign {summary.campaign_id} ({summary.name}): {summary.status}, "
+        f"campaign {summary.campaign_id} ({summary.name}; {summary.policy}, seed {summary.seed}): "
+        f"{summary.status}, "
         f"{len(summary.finished_rows)} experiments, {duration_text(summary.lab_time_s)} of lab "
         f"time, cost {summary.cost:,.0f}"
     ]

@@ -98,8 +98,8 @@ class _LivePanel(AbstractContextManager["_LivePanel"]):
 
     def __call__(self, progress: Progress) -> None:
         """Redraw."""
-        if progress.kind in {"result", "warning", "resumed"}:
-            self._output.print(_line(progress), markup=False, soft_wrap=True)
+        if line := _line(progress):
+            self._output.print(line, markup=False, soft_wrap=True)
         self._live.update(_panel(progress))
 
 
@@ -119,7 +119,7 @@ def _line(progress: Progress) -> str:
 
 def _result_line(progress: Progress) -> str:
     result = progress.result
-    if result is None:
+    if result is None or progress.replayed:
         return ""
     total = "" if progress.limit is None else f"/{progress.limit}"
     status = result.outcome.status.replace("_", " ")
@@ -136,6 +136,7 @@ def _result_line(progress: Progress) -> str:
 
 def _panel(progress: Progress) -> RenderableType:
     from rich.console import Group
+    from rich.padding import Padding
     from rich.panel import Panel
     from rich.progress_bar import ProgressBar
     from rich.table import Table
@@ -158,7 +159,8 @@ def _panel(progress: Progress) -> RenderableType:
         )
     parts: list[RenderableType] = [facts]
     if progress.limit:
-        parts.append(ProgressBar(total=progress.limit, completed=progress.finished, width=60))
+        bar = ProgressBar(total=progress.limit, completed=progress.finished, width=60)
+        parts.append(Padding(bar, (0, 0, 1, 0)))
     parts.append(stations)
     return Panel(Group(*parts), title=f"campaign {progress.campaign_id}", title_align="left")
 

@@ -15,7 +15,7 @@ from labenv.store import Store
 def test_a_campaign_ends_with_table_store_and_report(labenv: Any, campaign: Path) -> None:
     answer = labenv("run", campaign)
     assert answer.code == 0
-    assert "campaign c00001 (small): finished, 3 experiments" in answer.out
+    assert "campaign c00001 (small; sobol, seed 5): finished, 3 experiments" in answer.out
     assert "best: " in answer.out
     assert "report: labenv-results/c00001.html" in answer.out
     assert Path("labenv-results/labenv.sqlite").exists()
@@ -161,7 +161,7 @@ def test_show_an_experiment_by_its_names(finished: Any) -> None:
 
 
 def test_show_a_campaign(finished: Any) -> None:
-    assert "campaign c00001 (small)" in finished("show", "small").out
+    assert "campaign c00001 (small; sobol" in finished("show", "small").out
     assert finished("show", "c1", "--format", "json").json["campaign_id"] == "c00001"
 
 
