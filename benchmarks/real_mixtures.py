@@ -5,8 +5,8 @@ Each is quantified with the phases named there; of a formula, `labenv` picks the
 peer gets the same structures as CIF files. Both are timed on the same machine in turn, after import
 and after one warming run. The last row gives both a wrong phase (rutile for anatase).
 
-The peer runs in its own environment: name its Python by --peer-python or LABENV_PEER_PYTHON; without
-one, its columns stay empty. It is driven as its own guide says for a laboratory scan and a known
+The peer runs in its own environment: name its Python by --peer-python or LABENV_PEER_PYTHON;
+without one, its columns stay empty. It is driven as its own guide says for a laboratory scan and a known
 structure: automatic background, widths seeded from the strongest peaks, plan `mccusker_default`.
 
     python benchmarks/real_mixtures.py FOLDER [--scans 8min] [--peer-python PATH] [--json]

@@ -15,7 +15,7 @@ surfaces, texture and uneven mixing show.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -134,7 +134,20 @@ def fit_phases(
     candidates = candidates_of(phases)
     scan = prepare_scan(diffractogram)
     kept, refined = refine_candidates(scan, candidates)
-    return finish(diffractogram, scan, [c.phase for c in kept], refined, particle_size_m)
+    fit = finish(diffractogram, scan, [c.phase for c in kept], refined, particle_size_m)
+    return fit if fit.analysis.status == "ok" else _with_suggestions(fit, scan)
+
+
+def _with_suggestions(fit: PatternFit, scan: Scan) -> PatternFit:
+    """Return the fit with a warning that names phases which the left-over lines match."""
+    from labenv.analysis.search import matching_phases
+
+    names = matching_phases(scan, fit.phases, fit.refined) if scan.has_lines else []
+    if not names:
+        return fit
+    warning = f"the left-over lines match {', '.join(names)}; try with it among the phases"
+    analysis = fit.analysis.model_copy(update={"warnings": (*fit.analysis.warnings, warning)})
+    return replace(fit, analysis=analysis)
 
 
 def candidates_of(phases: Sequence[CrystalPhase | str]) -> list[Candidate]:

@@ -8,6 +8,7 @@ without them explains nearly as much.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -105,6 +106,34 @@ def search_phases(
     kept, refined = _add(scan, phases, models, (kept, refined))
     kept, refined = _remove(scan, (kept, refined))
     return finish(diffractogram, scan, kept, refined, particle_size_m)
+
+
+def matching_phases(
+    scan: Scan, present: Iterable[CrystalPhase], refined: Refined, most: int = 3
+) -> list[str]:
+    """Return phases of the library, of the same elements, that would explain what a fit leaves.
+
+    Args:
+        scan: The scan.
+        present: The phases fitted.
+        refined: Their refinement.
+        most: How many to return at most.
+
+    Returns:
+        Names, best first; empty if none would lower χ² by a fifth.
+    """
+    from labenv.physics.structures import phase_library
+
+    fitted = list(present)
+    elements = sorted(set().union(*(phase.elements for phase in fitted)) | {"O"})
+    names = {phase.name for phase in fitted}
+    gains: dict[str, float] = {}
+    for phase in phase_library().search(elements):
+        if phase.name not in names:
+            with suppress(ConfigError):  # no line of it in the range
+                gains[phase.name] = _gain(scan, model_of(phase, scan), refined)
+    good = [name for name, gain in gains.items() if gain > 0.2 * refined.chi2]
+    return sorted(good, key=lambda name: -gains[name])[:most]
 
 
 def _refine(scan: Scan, chosen: list[CrystalPhase]) -> tuple[list[CrystalPhase], Refined]:

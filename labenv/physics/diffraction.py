@@ -236,7 +236,9 @@ class PatternBasis:
         object.__setattr__(
             self, "attenuation_m2_kg", np.array([x.attenuation_m2_kg for x in lines])
         )
-        object.__setattr__(self, "_background", spec.background())
+        object.__setattr__(self, "_background", spec.background().sum(axis=0))
+        tilt_deg = -2.0 * np.degrees(np.cos(np.radians(spec.two_theta_deg) / 2.0))
+        object.__setattr__(self, "_tilt_steps", tilt_deg / spec.step_deg)
 
     attenuation_m2_kg: NDArray[np.float64] = field(init=False, repr=False, compare=False)
     _ladder: NDArray[np.float32] = field(init=False, repr=False, compare=False)
@@ -244,6 +246,7 @@ class PatternBasis:
     _textured: NDArray[np.bool_] = field(init=False, repr=False, compare=False)
     _margin: int = field(init=False, repr=False, compare=False)
     _background: NDArray[np.float64] = field(init=False, repr=False, compare=False)
+    _tilt_steps: NDArray[np.float64] = field(init=False, repr=False, compare=False)
 
     def _texture_factors(
         self, phase: CrystalPhase, lines: ReflectionList
@@ -299,7 +302,8 @@ class PatternBasis:
         texture_rung = np.log(np.clip(texture, low_r, high_r) / low_r) / 0.17
         _mix(
             self._ladder, self._first, self._textured, weights, rung, texture_rung, attenuation,
-            per_scan, self._background, self.spec.start_deg, self.spec.step_deg, self._margin, out,
+            per_scan, self._background, self._tilt_steps, 1.0 / self.spec.step_deg, self._margin,
+            out,
         )  # fmt: skip
         return out
 
@@ -329,8 +333,8 @@ def _mix(  # noqa: PLR0913 - a flat numeric kernel
     attenuation: Floats,
     per_scan: Floats,
     background: Floats,
-    start: float,
-    step: float,
+    tilt_steps: Floats,
+    steps_per_deg: float,
     margin: int,
     out: Floats,
 ) -> None:
@@ -338,11 +342,9 @@ def _mix(  # noqa: PLR0913 - a flat numeric kernel
     samples, phases = weights.shape
     sizes, fine_points = ladder.shape[1], ladder.shape[2]
     fine = np.empty(fine_points, dtype=np.float32)
-    degree = 180.0 / np.pi
-    cosine = np.cos((start + step * np.arange(out.shape[1])) / (2.0 * degree))
-    rest = background[0] + background[1] + background[2]
     for n in range(samples):
-        fine[:] = 0.0
+        for i in range(fine_points):
+            fine[i] = 0.0
         for p in range(phases):
             if weights[n, p] <= 0.0:
                 continue
@@ -366,8 +368,8 @@ def _mix(  # noqa: PLR0913 - a flat numeric kernel
         seconds, tilt, zero, brightness, level = per_scan[n]
         gain = seconds * brightness / max(attenuation[n], 1e-9)
         for i in range(out.shape[1]):
-            shift = zero - 2.0 * tilt * degree * cosine[i]
-            position = margin + (i - shift / step) * _OVERSAMPLING
+            shift = zero * steps_per_deg + tilt * tilt_steps[i]
+            position = margin + (i - shift) * _OVERSAMPLING
             left, w0, w1, w2, w3 = _lagrange4(position, fine_points)
             line = w0 * fine[left] + w1 * fine[left + 1] + w2 * fine[left + 2] + w3 * fine[left + 3]
-            out[n, i] = gain * max(line, 0.0) + seconds * level * rest[i]
+            out[n, i] = gain * max(line, 0.0) + seconds * level * background[i]

@@ -12,6 +12,7 @@ from labenv.analysis import fit_phases, identify, quantify, search_phases
 from labenv.physics.diffraction import DiffractometerSpec
 from labenv.physics.structures import phase_library
 from labenv_instruments.formats import read_measurement
+from labenv_schemas.analysis import PhaseAnalysis
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 from labenv_schemas.measurement import Diffractogram
 
@@ -19,8 +20,6 @@ from .synthetic_scans import PARTICLES_M, simulated_scan
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from labenv_schemas.analysis import PhaseAnalysis
 
 TRUE = {"anatase": 0.25, "ZnO": 0.45, "NiO": 0.30}
 
@@ -129,6 +128,27 @@ def test_a_scan_without_lines_is_unidentified() -> None:
     result = quantify(Diffractogram(two_theta_deg=angle, counts=flat), ["ZnO"])
     assert result.status == "unidentified"
     assert any("amorphous" in warning for warning in result.warnings)
+
+
+@pytest.mark.parametrize("kind", ["dark", "noise around zero", "one spike", "constant", "narrow"])
+def test_odd_scans_end_in_a_status(kind: str) -> None:
+    angle = np.arange(30.0, 34.0, 0.02) if kind == "narrow" else np.arange(10.0, 90.0, 0.02)
+    rng = np.random.default_rng(0)
+    counts = {
+        "dark": np.r_[np.zeros(angle.size - 1), 1.0],
+        "noise around zero": rng.normal(size=angle.size),
+        "one spike": np.where(np.arange(angle.size) == 100, 1e6, 0.0),
+        "constant": np.full(angle.size, 7.0),
+        "narrow": rng.poisson(200.0, angle.size).astype(float),
+    }[kind]
+    result = quantify(Diffractogram(two_theta_deg=angle, counts=counts), ["ZnO", "TiO2"])
+    assert result.status == "unidentified"
+    assert PhaseAnalysis.from_json(result.to_json()) == result
+
+
+def test_what_the_leftover_lines_match_is_suggested(scan: Diffractogram) -> None:
+    result = quantify(scan, ["rutile", "ZnO", "NiO"])
+    assert "anatase" in result.warnings[-1]
 
 
 def test_wrong_requests_say_what_to_write(scan: Diffractogram) -> None:
