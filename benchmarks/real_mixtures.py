@@ -6,8 +6,9 @@ peer gets the same structures as CIF files. Both are timed on the same machine i
 and after one warming run. The last row gives both a wrong phase (rutile for anatase).
 
 The peer runs in its own environment: name its Python by --peer-python or LABENV_PEER_PYTHON;
-without one, its columns stay empty. It is driven as its own guide says for a laboratory scan and a known
-structure: automatic background, widths seeded from the strongest peaks, plan `mccusker_default`.
+without one, its columns stay empty. It is driven as its own guide says for a laboratory scan and a
+known structure: automatic background, widths seeded from the strongest peaks, plan
+`mccusker_default`.
 
     python benchmarks/real_mixtures.py FOLDER [--scans 8min] [--peer-python PATH] [--json]
 """
