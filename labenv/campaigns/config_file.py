@@ -89,7 +89,8 @@ def parse_campaign(text: str, source: str = "campaign") -> CampaignConfig:
     """
     located = parse_yaml(text, source)
     if not isinstance(located.data, dict):
-        found = "empty" if located.data is None else f"a {type(located.data).__name__}"
+        kinds = {type(None): "empty", list: "a list", str: "plain text"}
+        found = kinds.get(type(located.data), f"a {type(located.data).__name__}")
         raise ConfigError(
             f"{source}: the file is {found}; a campaign is a list of keys, beginning with 'name:'"
         )

@@ -36,6 +36,10 @@ class CampaignRunner:
         campaign_id: The campaign, as `Store.campaign` understands it; see `begin` for a new one.
         on_progress: Called after every step, in the runner's thread.
         lease_ttl_s: How long the lead outlives a process that died on another machine, s.
+
+    Attributes:
+        campaign_id: The campaign's full id.
+        has_led: Whether this runner had the lead of the campaign, now or before.
     """
 
     def __init__(
@@ -46,6 +50,7 @@ class CampaignRunner:
         on_progress: Callable[[Progress], None] | None = None,
         lease_ttl_s: float = LEASE_TTL_S,
     ) -> None:
+        self.has_led = False
         self._store = store
         self._on_progress = on_progress
         self._lease_ttl_s = lease_ttl_s
@@ -101,6 +106,7 @@ class CampaignRunner:
         """
         config, seed = self._config, self._record.seed
         with LeaseKeeper(self._store, self.campaign_id, self._lease_ttl_s) as lease:
+            self.has_led = True
             journal = self._store.journal(self.campaign_id)
             past = tuple(journal.events())
             lab = ReplayedLab(Lab(config.lab, seed=seed, journal=journal), past)

@@ -76,7 +76,9 @@ def parse_yaml(text: str, source: str) -> LocatedData:
         mark = fault.problem_mark or fault.context_mark
         line = f":{mark.line + 1}" if mark else ""
         problem = fault.problem or fault.context or "not YAML"
-        raise ConfigError(f"{source}{line}: {problem}{_tab_hint(text, problem)}") from None
+        raise ConfigError(
+            f"{source}{line}: not YAML: {problem}{_tab_hint(text, problem)}"
+        ) from None
     except yaml.YAMLError as fault:
         problem = " ".join(str(fault).split())
         raise ConfigError(f"{source}: not YAML: {problem}") from None

@@ -152,7 +152,8 @@ def _run(
             return runner.run()
         except (Exception, KeyboardInterrupt):
             display.close()
-            _tell_how_to_resume(runner.campaign_id, store_url)
+            if runner.has_led:
+                _tell_how_to_resume(runner.campaign_id, store_url)
             raise
 
 

@@ -152,6 +152,7 @@ def test_two_processes_cannot_run_one_campaign(campaign: Path, tmp_path: Path) -
     assert second.returncode == 1
     assert "Traceback" not in second.stderr
     assert "c00001" in second.stderr
+    assert "nothing is lost" not in second.stderr
 
 
 def test_an_interrupt_leaves_a_resumable_campaign(campaign: Path, tmp_path: Path) -> None:
