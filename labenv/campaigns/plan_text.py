@@ -108,8 +108,14 @@ def _heat_text(heat: Heat) -> str:
         f"{celsius_text(segment.target_k)} {duration_text(segment.hold_s)}"
         for segment in heat.segments
     ]
-    quench = ", quench" if heat.cooling == "quench" else ""
-    return f"{' → '.join(stays)} in {_gas_text(heat)}{quench}"
+    return f"{' → '.join(stays)} in {_gas_text(heat)}{_cooling_text(heat)}"
+
+
+def _cooling_text(heat: Heat) -> str:
+    rate_k_per_s = heat.cooling_rate_k_per_s
+    if rate_k_per_s is not None:
+        return f", cooled at {rate_k_per_s * 60:.3g} K/min"
+    return ", quench" if heat.cooling == "quench" else ""
 
 
 def _gas_text(heat: Heat) -> str:

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from labenv.lab.timing import COOLING_CURVE, QUENCH_K_PER_S, natural_cooling_s
+from labenv.lab.timing import cooling_course, firing_course
 from labenv.physics.furnace_program import HeatProgram
-from labenv_schemas.proposal import ROOM_TEMPERATURE_K
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -72,23 +71,9 @@ def firing_programs(heats: Sequence[Heat]) -> HeatProgram:
 
 def _chain(heat: Heat) -> list[tuple[float, float]]:
     """Return the breakpoints (time, temperature) of a firing."""
-    time_s, at_k = 0.0, ROOM_TEMPERATURE_K
-    chain = [(time_s, at_k)]
-    for segment in heat.segments:
-        time_s += abs(segment.target_k - at_k) / segment.rate_k_per_s
-        at_k = segment.target_k
-        chain.append((time_s, at_k))
-        if segment.hold_s > 0.0:
-            time_s += segment.hold_s
-            chain.append((time_s, at_k))
-    fall_k = at_k - ROOM_TEMPERATURE_K
-    if heat.cooling == "quench":
-        return [*chain, (time_s + fall_k / QUENCH_K_PER_S, ROOM_TEMPERATURE_K)]
-    total_s, gone = float(natural_cooling_s(fall_k)), 0.0
-    for share, part in COOLING_CURVE:
-        gone += part
-        chain.append((time_s + gone * total_s, ROOM_TEMPERATURE_K + share * fall_k))
-    return chain
+    course = firing_course(heat)
+    start_s = course[-1][0]
+    return course + [(start_s + after_s, to_k) for after_s, to_k in cooling_course(heat)]
 
 
 __all__ = ["ScanGrid", "firing_programs", "grid_angles", "scan_angles", "scan_grid"]

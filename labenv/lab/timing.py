@@ -7,6 +7,9 @@ arrays.
 Two times belong to an operation: after `duration_s` the sample goes on, after `occupied_s` the
 station is free. They differ for a quench, which takes the sample out hot and leaves a furnace that
 must cool.
+
+A furnace cools at the rate asked for as long as that is slower than its own; where it is faster,
+in the last hundreds of kelvin, the furnace falls at its own rate and the firing takes longer.
 """
 
 from __future__ import annotations
@@ -110,13 +113,82 @@ def scan_time_s(scan_s: T) -> T:
     return SCAN_HANDLING_S + scan_s
 
 
-def programmed_s(heat: Heat) -> float:
-    """Return the time of a firing's segments, without cooling, s."""
-    total, temperature_k = 0.0, ROOM_TEMPERATURE_K
+def firing_course(heat: Heat) -> list[tuple[float, float]]:
+    """Return the breakpoints of a firing's segments, without the cooling at the end.
+
+    A furnace cannot be told to lose heat: where a segment asks for a faster fall than the furnace's
+    own, it falls at its own.
+
+    Args:
+        heat: The firing.
+
+    Returns:
+        Times since the start without loading, s, and temperatures, K; the first is the room.
+    """
+    time_s, at_k = 0.0, ROOM_TEMPERATURE_K
+    course = [(time_s, at_k)]
     for segment in heat.segments:
-        total += abs(segment.target_k - temperature_k) / segment.rate_k_per_s + segment.hold_s
-        temperature_k = segment.target_k
-    return total
+        if segment.target_k < at_k:
+            for elapsed_s, to_k in controlled_fall(at_k, segment.target_k, segment.rate_k_per_s):
+                course.append((time_s + elapsed_s, to_k))
+            time_s = course[-1][0]
+        else:
+            time_s += (segment.target_k - at_k) / segment.rate_k_per_s
+            course.append((time_s, segment.target_k))
+        at_k = segment.target_k
+        if segment.hold_s > 0.0:
+            time_s += segment.hold_s
+            course.append((time_s, at_k))
+    return course
+
+
+def cooling_course(heat: Heat) -> list[tuple[float, float]]:
+    """Return the breakpoints of the cooling at the end of a firing, down to the room.
+
+    Args:
+        heat: The firing.
+
+    Returns:
+        Times since the end of the last segment, s, and temperatures, K, without the start.
+    """
+    start_k = heat.segments[-1].target_k
+    fall_k = start_k - ROOM_TEMPERATURE_K
+    if heat.cooling == "quench":
+        return [(abs(fall_k) / QUENCH_K_PER_S, ROOM_TEMPERATURE_K)]
+    rate_k_per_s = heat.cooling_rate_k_per_s
+    if rate_k_per_s is not None and fall_k > 0.0:
+        return controlled_fall(start_k, ROOM_TEMPERATURE_K, rate_k_per_s)
+    total_s, gone, course = float(natural_cooling_s(abs(fall_k))), 0.0, []
+    for share, part in COOLING_CURVE:
+        gone += part
+        course.append((gone * total_s, ROOM_TEMPERATURE_K + share * fall_k))
+    return course
+
+
+def controlled_fall(start_k: float, end_k: float, rate_k_per_s: float) -> list[tuple[float, float]]:
+    """Return the breakpoints of a fall at a rate, slower where the furnace cannot follow it.
+
+    Args:
+        start_k: From, K, above the room.
+        end_k: To, K, below `start_k`.
+        rate_k_per_s: Rate asked for, K/s.
+
+    Returns:
+        Times since the start, s, and temperatures, K, without the start.
+    """
+    fall_k = start_k - ROOM_TEMPERATURE_K
+    natural_s = float(natural_cooling_s(fall_k))
+    elapsed_s, at_k, above = 0.0, start_k, 1.0
+    course: list[tuple[float, float]] = []
+    for share, part in COOLING_CURVE:
+        slowest_s_per_k = max(1.0 / rate_k_per_s, part * natural_s / ((above - share) * fall_k))
+        to_k = max(end_k, ROOM_TEMPERATURE_K + share * fall_k)
+        elapsed_s += (at_k - to_k) * slowest_s_per_k
+        course.append((elapsed_s, to_k))
+        at_k, above = to_k, share
+        if to_k <= end_k:
+            break
+    return course
 
 
 def heat_time(heat: Heat) -> OperationTime:
@@ -128,7 +200,10 @@ def heat_time(heat: Heat) -> OperationTime:
     Returns:
         Until the sample is out, and until the furnace is cold.
     """
-    segments_s = FURNACE_LOADING_S + programmed_s(heat)
+    segments_s = FURNACE_LOADING_S + firing_course(heat)[-1][0]
+    if heat.cooling_rate_k_per_s is not None:
+        cold_s = segments_s + cooling_course(heat)[-1][0]
+        return OperationTime(cold_s, cold_s)
     fall_k = abs(heat.segments[-1].target_k - ROOM_TEMPERATURE_K)
     cold_s = segments_s + float(natural_cooling_s(fall_k))
     if heat.cooling == "quench":
@@ -146,18 +221,16 @@ def cold_again_s(heat: Heat, elapsed_s: float) -> float:
     Returns:
         Time until the furnace is free, s.
     """
-    left_s, temperature_k = elapsed_s - FURNACE_LOADING_S, ROOM_TEMPERATURE_K
-    for segment in heat.segments:
-        if left_s <= 0.0:
-            break
-        step_k = segment.target_k - temperature_k
-        ramp_s = abs(step_k) / segment.rate_k_per_s
-        temperature_k += step_k * min(1.0, left_s / ramp_s) if ramp_s > 0.0 else 0.0
-        left_s -= ramp_s + segment.hold_s
-    else:
-        if left_s > 0.0:  # it was cooling already
-            return max(0.0, heat_time(heat).occupied_s - elapsed_s)
-    return float(natural_cooling_s(max(0.0, temperature_k - ROOM_TEMPERATURE_K)))
+    course, fired_s = firing_course(heat), elapsed_s - FURNACE_LOADING_S
+    as_planned_s = max(0.0, heat_time(heat).occupied_s - elapsed_s)
+    if fired_s > course[-1][0]:  # it was cooling already
+        if heat.cooling_rate_k_per_s is None:
+            return as_planned_s
+        start_s = course[-1][0]
+        course += [(start_s + after_s, to_k) for after_s, to_k in cooling_course(heat)]
+    time_s, temperature_k = zip(*course, strict=True)
+    fall_k = float(np.interp(fired_s, time_s, temperature_k)) - ROOM_TEMPERATURE_K
+    return min(as_planned_s, float(natural_cooling_s(max(0.0, fall_k))))
 
 
 def operation_time(operation: Operation) -> OperationTime:
@@ -222,13 +295,15 @@ _COST: dict[type, Callable[..., float]] = {
 __all__ = [
     "OperationTime",
     "cold_again_s",
+    "controlled_fall",
+    "cooling_course",
     "dose_time_s",
+    "firing_course",
     "heat_time",
     "mix_time_s",
     "natural_cooling_s",
     "operation_cost",
     "operation_time",
-    "programmed_s",
     "regrind_time_s",
     "scan_time_s",
 ]

@@ -47,6 +47,10 @@ class TubeFurnace(InProcessTwin):
             _check_segment(f"segment {number}", segment, start_k)
             total_s += abs(segment.target_k - start_k) / segment.rate_k_per_s + segment.hold_s
             start_k = segment.target_k
+        cooling_k_per_s = operation.cooling_rate_k_per_s
+        if cooling_k_per_s is not None:
+            _check_cooling(cooling_k_per_s)
+            total_s += (start_k - ROOM_TEMPERATURE_K) / cooling_k_per_s
         ensure(
             total_s <= MAX_PROGRAM_S,
             f"the programme takes {total_s / 86_400:.3g} days; the furnace may be booked for "
@@ -91,6 +95,15 @@ def _check_segment(place: str, segment: HeatSegment, start_k: float) -> None:
         MIN_RATE_K_PER_S <= rate_k_per_s <= limit,
         f"{place} {'heats' if heating else 'cools'} at {rate_k_per_s * 60:.3g} K/min; the furnace "
         f"{'heats' if heating else 'cools'} at {MIN_RATE_K_PER_S * 60:g} to {limit * 60:g} K/min",
+    )
+
+
+def _check_cooling(rate_k_per_s: float) -> None:
+    ensure(
+        MIN_RATE_K_PER_S <= rate_k_per_s <= MAX_COOLING_K_PER_S,
+        f"cooling at {rate_k_per_s * 60:.3g} K/min; under control the furnace cools at "
+        f"{MIN_RATE_K_PER_S * 60:g} to {MAX_COOLING_K_PER_S * 60:g} K/min, so write such a rate, "
+        f"or 'furnace' for its own rate, or 'quench'",
     )
 
 

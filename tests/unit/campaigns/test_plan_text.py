@@ -50,14 +50,19 @@ def test_a_plan_fits_one_line() -> None:
                 "cooling": "quench",
             },
             {"op": "regrind"},
-            {"op": "heat", "segments": [{"target": "1100 degC"}], "atmosphere": {"o2": "10 Pa"}},
+            {
+                "op": "heat",
+                "segments": [{"target": "1100 degC"}],
+                "atmosphere": {"o2": "10 Pa"},
+                "cooling": {"rate": "2 K/min"},
+            },
             {"op": "measure"},
         ]
     })
     assert plan_text(plan) == (
         "12.5 mmol BaCO3 + 1 g TiO2 (rutile), ball mill 2 h, press 50 MPa, "
         "900 °C 4 h → 1100 °C 30 min in CO₂, quench, regrind 15 min, "
-        "1100 °C 0 s in O₂ 10 Pa / CO₂ 0.1 Pa"
+        "1100 °C 0 s in O₂ 10 Pa / CO₂ 0.1 Pa, cooled at 2 K/min"
     )
 
 

@@ -47,7 +47,10 @@ def plans(substances, mass_kg, target_k, rate_k_per_s, mix_s, press_pa):
             segments=st.lists(segment, min_size=1, max_size=3),
             atmosphere=st.one_of(st.sampled_from(GASES), st.just({"o2": "0 Pa", "co2": "0.9 atm"})),
             crucible=st.sampled_from(["alumina", "zirconia", "platinum", "magnesia"]),
-            cooling=st.sampled_from(["furnace", "quench"]),
+            cooling=st.one_of(
+                st.sampled_from(["furnace", "quench"]),
+                st.builds(lambda rate: {"rate": rate}, quantity(*rate_k_per_s, "K/s")),
+            ),
         ),
         operation(op="regrind"),
         operation(op="measure", two_theta_min_deg=20, two_theta_max_deg=40),

@@ -14,7 +14,7 @@ from labenv.lab.streams import stream
 from labenv.physics.kinetics import PowderState
 from labenv_schemas import Heat, HeatSegment
 from labenv_schemas.errors import SimulatorError
-from labenv_schemas.proposal import Measure
+from labenv_schemas.proposal import ControlledCooling, Measure
 
 BENCH = load_bench()
 SCAN = Measure(two_theta_min_deg=20.0, two_theta_max_deg=40.0)
@@ -33,7 +33,7 @@ def course(seeds, rows, conditions):
                 HeatSegment(target_k=t, hold_s=3600.0) for t in rng.uniform(900, 1500, 1 + k % 3)
             ),
             atmosphere=("air", "carbon_dioxide")[k % 2],
-            cooling=("furnace", "quench")[k % 2],
+            cooling=("furnace", "quench", ControlledCooling(rate_k_per_s=0.02))[k % 3],
         )
         for k in range(8)
     ]

@@ -57,6 +57,11 @@ REFUSED = [
         with_doses(*EQUAL, **heat(atmosphere="vacuum", cooling="quench")),
         "cannot be taken hot out of a vacuum", "cooling 'furnace'",
     ),
+    (
+        with_doses(*EQUAL, **heat(cooling={"rate": "50 K/min"})),
+        "cooling at 50 K/min", "0.1 to 10 K/min, so write such a rate, or 'furnace'",
+    ),
+    (with_doses(*EQUAL, **heat(cooling={"rate": "0.05 K/min"})), "cooling at 0.05 K/min", "0.1"),
     (with_doses(*TITANIA_RICH, **heat("1350 degC")), "0.34 Ba, 0.66 Ti", "below 1322 degC"),
     (with_doses(*BARIUM_RICH, **heat("1200 degC")), "aluminates", "'magnesia' or 'platinum'"),
     (with_doses(*BARIUM_RICH, **heat("1250 degC", crucible="zirconia")), "BaZrO3", "'magnesia'"),
