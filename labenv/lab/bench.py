@@ -131,6 +131,13 @@ class Bench:
         return tuple(p for p, name in enumerate(self.system.structures) if name in library)
 
     @cached_property
+    def _log_march(self) -> Floats:
+        """Logarithm of each phase's usual March coefficient, 0 for no preference, shape (P,)."""
+        habits = self.system.habits
+        march: Floats = np.array([1.0 if h is None else h.march_r for h in habits])
+        return np.log(march)
+
+    @cached_property
     def cations_mol_per_kg(self) -> Floats:
         """Cations in the pure substances, mol/kg, shape (S, C)."""
         table = self.system.tables.cation
@@ -323,10 +330,14 @@ class Bench:
         from labenv.physics.noise import poisson_counts
 
         mounting = np.array([g.standard_normal() for g in generators])
+        # Filled loosely or tightly: the logarithm of March's coefficient is 0 to twice the usual.
+        tightness = np.array([2.0 * g.random() for g in generators])
         seen = list(self.diffracting)
         mean = self.pattern_basis(grid).mean_counts(
             SampleBatch(
-                self.mass_fractions(samples)[:, seen], samples.powder.crystallite_m[:, seen]
+                self.mass_fractions(samples)[:, seen],
+                samples.powder.crystallite_m[:, seen],
+                np.exp(tightness[:, None] * self._log_march[seen]),
             ),
             ScanBatch(
                 seconds_per_step=scan_s / grid.points,
@@ -340,7 +351,13 @@ class Bench:
 
     def pattern_basis(self, grid: ScanGrid) -> PatternBasis:
         """Return the patterns of the phases in `diffracting` on an angle grid; made once a grid."""
-        return _pattern_basis(tuple(self.system.structures[p] for p in self.diffracting), grid)
+        system = self.system
+        planes = tuple(
+            (system.structures[p], habit.plane)
+            for p in self.diffracting
+            if (habit := system.habits[p]) is not None
+        )
+        return _pattern_basis(tuple(system.structures[p] for p in self.diffracting), planes, grid)
 
     def mass_kg(self, samples: BenchSamples) -> Floats:
         """Return the masses of samples, kg, shape (N,)."""
@@ -362,13 +379,17 @@ class Bench:
 
 
 @lru_cache(maxsize=16)
-def _pattern_basis(structures: tuple[str, ...], grid: ScanGrid) -> PatternBasis:
+def _pattern_basis(
+    structures: tuple[str, ...],
+    planes: tuple[tuple[str, tuple[int, int, int]], ...],
+    grid: ScanGrid,
+) -> PatternBasis:
     from labenv.physics.diffraction import DiffractometerSpec, PatternBasis
     from labenv.physics.structures.library import phase_library
 
     library = phase_library()
     spec = DiffractometerSpec(start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points)
-    return PatternBasis(tuple(library.get(name) for name in structures), spec)
+    return PatternBasis(tuple(library.get(name) for name in structures), spec, dict(planes))
 
 
 def load_bench(system_name: str = "Ba-Ti-C-O") -> Bench:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from labenv.physics.habits import read_habit
 from labenv.physics.thermochemistry import (
     GAS_CONSTANT_J_MOL_K,
     STANDARD_PRESSURE_PA,
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
+
+    from labenv.physics.habits import CrystalHabit
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -120,6 +123,7 @@ class ReactionSystem:
         target: Name of the phase the system is about.
         phases: Condensed phases; their order is the order of every (N, P) array.
         structures: Slug of each phase's crystal structure in the structure library, shape (P,).
+        habits: How each phase's crystals lie in a holder, None where anyhow, shape (P,).
         gases: Gas species; their order is the order of every (N, G) array.
         reactions: Reactions; their order is the order of every (N, R) array.
         melting: Melting limits, for interlocks.
@@ -140,6 +144,7 @@ class ReactionSystem:
     target: str
     phases: tuple[Substance, ...]
     structures: tuple[str, ...]
+    habits: tuple[CrystalHabit | None, ...]
     gases: tuple[Substance, ...]
     reactions: tuple[Reaction, ...]
     melting: tuple[MeltingLimit, ...]
@@ -280,6 +285,7 @@ def build_system(content: Mapping[str, Any]) -> ReactionSystem:
         target=content["target"],
         phases=phases,
         structures=tuple(row["structure"] for row in content["phases"]),
+        habits=tuple(read_habit(row) for row in content["phases"]),
         gases=gases,
         reactions=tuple(_reaction(row, sources) for row in rows),
         melting=melting,
