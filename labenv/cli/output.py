@@ -102,10 +102,11 @@ def print_table(
     from rich.text import Text
 
     table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for key, heading in columns.items():
+    for place, (key, heading) in enumerate(columns.items()):
         number = key in numbers
+        whole = number or place == 0  # what a row is called is copied from here, so never broken
         table.add_column(
-            heading, justify="right" if number else "left", no_wrap=number, overflow="fold"
+            heading, justify="right" if number else "left", no_wrap=whole, overflow="fold"
         )
     for place, row in enumerate(rows):
         style = "bold" if place == marked else ""
