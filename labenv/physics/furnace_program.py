@@ -50,11 +50,11 @@ class HeatProgram:
                 "a heat programme needs two arrays of one shape (samples, breakpoints >= 2), "
                 f"got {time.shape} and {temperature.shape}"
             )
-        if not bool(np.all(np.isfinite(time)) and np.all(np.isfinite(temperature))):
+        if not (np.isfinite(time).all() and np.isfinite(temperature).all()):
             raise ProposalError("a heat programme's times and temperatures must be finite")
-        if bool(np.any(np.diff(time, axis=1) < 0.0)):
+        if (time[:, 1:] < time[:, :-1]).any():
             raise ProposalError("a heat programme's times must not run backwards")
-        if bool(np.any(temperature <= 0.0)):
+        if (temperature <= 0.0).any():
             raise ProposalError("a heat programme's temperatures must be above 0 K")
 
     @property

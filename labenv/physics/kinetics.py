@@ -179,7 +179,7 @@ def react(
         fire_rows(first, last, batch, work, model, system.tables)
 
     _share_out(run, count, control.threads)
-    if bool(np.any(batch.steps < 0)):
+    if (batch.steps < 0).any():
         worst = int(np.argmin(batch.steps))
         raise SimulatorError(f"sample {worst}: not finished after {-batch.steps[worst]} steps")
     return _unpack(system, powder, batch)
@@ -221,17 +221,19 @@ def _rows(values: ArrayLike, count: int, what: str) -> Floats:
     array = np.asarray(values, dtype=np.float64)
     if array.shape[0] not in {1, count}:
         raise ProposalError(f"{what} need 1 or {count} rows, got {array.shape[0]}")
+    if array.shape[0] == count:
+        return np.ascontiguousarray(array)
     return np.ascontiguousarray(np.broadcast_to(array, (count, array.shape[1])))
 
 
 def _positive(values: Floats, what: str) -> Floats:
-    if not bool(np.all(np.isfinite(values)) and np.all(values >= 0.0)):
+    if not (np.isfinite(values).all() and (values >= 0.0).all()):
         raise ProposalError(f"{what} must be finite and at least 0")
     return values
 
 
 def _check_temperature(system: ReactionSystem, temperature: Floats) -> None:
-    low, high = float(np.min(temperature)), float(np.max(temperature))
+    low, high = float(temperature.min()), float(temperature.max())
     if low < system.t_min_k - 50.0 or high > system.t_max_k:
         raise ProposalError(
             f"{system.name}: the data hold up to {system.t_max_k} K and the furnace stands in a "

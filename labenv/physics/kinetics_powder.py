@@ -158,10 +158,10 @@ def segregation_weights(system: ReactionSystem, amounts_mol: Floats) -> Floats:
     """
     count, share = system.tables.cation[:, 0], system.tables.cation[:, 1:]
     cations = amounts_mol * count
-    total = np.sum(cations, axis=1)
-    overall = np.sum(cations[:, :, None] * share[None], axis=1) / total[:, None]
-    distance = np.sum(np.abs(share[None] - overall[:, None]), axis=2)
-    widest = total * np.sum(2.0 * overall * (1.0 - overall), axis=1)
+    total = cations.sum(axis=1)
+    overall = (cations[:, :, None] * share[None]).sum(axis=1) / total[:, None]
+    distance = np.abs(share[None] - overall[:, None]).sum(axis=2)
+    widest = total * (2.0 * overall * (1.0 - overall)).sum(axis=1)
     weights = count * distance
     out = np.zeros_like(weights)
     normed: Floats = np.divide(weights, widest[:, None], out=out, where=widest[:, None] > 0.0)
@@ -171,10 +171,10 @@ def segregation_weights(system: ReactionSystem, amounts_mol: Floats) -> Floats:
 def _renew(system: ReactionSystem, state: PowderState) -> PowderState:
     # Product layers start anew; phases not there yet get the mean radius of those present.
     cations = state.amounts_mol * system.tables.cation[:, 0]
-    share = cations / np.sum(cations, axis=1, keepdims=True)
-    mean = np.exp(np.sum(share * np.log(state.particle_radius_m), axis=1, keepdims=True))
+    share = cations / cations.sum(axis=1, keepdims=True)
+    mean = np.exp((share * np.log(state.particle_radius_m)).sum(axis=1, keepdims=True))
     weights = segregation_weights(system, state.amounts_mol)
-    segregation = np.sum(weights * state.amounts_mol, axis=1)
+    segregation = (weights * state.amounts_mol).sum(axis=1)
     return replace(
         state,
         reference_mol=state.amounts_mol.copy(),
@@ -265,7 +265,9 @@ def press(state: PowderState, pressure_pa: ArrayLike) -> PowderState:
 
 
 def _duration(state: PowderState, duration_s: ArrayLike) -> Floats:
-    time = np.broadcast_to(np.asarray(duration_s, dtype=np.float64), (len(state),))
-    if not bool(np.all(np.isfinite(time)) and np.all(time >= 0.0)):
+    time = np.asarray(duration_s, dtype=np.float64)
+    if time.shape != (len(state),):
+        time = np.broadcast_to(time, (len(state),))
+    if not (np.isfinite(time).all() and (time >= 0.0).all()):
         raise ProposalError("a mixing or milling time must be finite and at least 0 s")
     return time
