@@ -79,6 +79,13 @@ class TubeFurnace(InProcessTwin):
 
 def _check_segment(place: str, segment: HeatSegment, start_k: float) -> None:
     target_k, rate_k_per_s = segment.target_k, segment.rate_k_per_s
+    heating = target_k >= start_k
+    limit = MAX_HEATING_K_PER_S if heating else MAX_COOLING_K_PER_S
+    if (
+        ROOM_TEMPERATURE_K <= target_k <= MAX_TEMPERATURE_K
+        and MIN_RATE_K_PER_S <= rate_k_per_s <= limit
+    ):
+        return  # before any message is put together
     ensure(
         target_k <= MAX_TEMPERATURE_K,
         f"{place} asks for {_celsius(target_k)}; the furnace goes to "
@@ -89,8 +96,6 @@ def _check_segment(place: str, segment: HeatSegment, start_k: float) -> None:
         f"{place} asks for {_celsius(target_k)}; the furnace does not cool below "
         f"{_celsius(ROOM_TEMPERATURE_K)}, so raise the target",
     )
-    heating = target_k >= start_k
-    limit = MAX_HEATING_K_PER_S if heating else MAX_COOLING_K_PER_S
     ensure(
         MIN_RATE_K_PER_S <= rate_k_per_s <= limit,
         f"{place} {'heats' if heating else 'cools'} at {rate_k_per_s * 60:.3g} K/min; the furnace "
