@@ -25,8 +25,22 @@ EXAMPLES = {
         ({"op": "press", "pressure": "1 Pa"}, {"op": "press", "pressure": "1.5 GPa"}),
     ),
     "tube_furnace": (
-        ({"op": "heat", "segments": [{"target": "900 degC", "hold": "1 h"}]},),
-        ({"op": "heat", "segments": [{"target": "3000 degC"}]},),
+        (
+            {"op": "heat", "segments": [{"target": "900 degC", "hold": "1 h"}]},
+            {
+                "op": "heat",
+                "segments": [{"target": "900 degC"}],
+                "cooling": {"rate": "2 K/min"},
+            },
+        ),
+        (
+            {"op": "heat", "segments": [{"target": "3000 degC"}]},
+            {
+                "op": "heat",
+                "segments": [{"target": "900 degC"}],
+                "cooling": {"rate": "60 K/min"},
+            },
+        ),
     ),
     "powder_diffractometer": (
         ({"op": "measure"},),

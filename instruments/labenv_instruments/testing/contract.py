@@ -126,6 +126,8 @@ class InstrumentContract:
             await instrument.connect()
             for request in self.bad:
                 sample = _load(instrument)
+                with pytest.raises(ProposalError):  # as the interlocks ask, without a device
+                    type(instrument).check(_request(request).operation)
                 with pytest.raises(ProposalError) as caught:
                     await instrument.prepare(_request(request))
                 assert len(str(caught.value)) > 20
@@ -236,7 +238,13 @@ class InstrumentContract:
                 await instrument.run()
             await instrument.abort()
             assert instrument.safe
+            instrument.load(StillSample(broken=True))
+            await instrument.prepare(_request(self.good[0]))
+            with pytest.raises(InstrumentError):
+                await instrument.run()
+            await instrument.close()  # straight from the fault
             await instrument.close()
+            assert instrument.safe
 
         _finish(course())
 
@@ -287,6 +295,7 @@ async def _measure(
 
 def _check_measurement(measurement: MeasurementBase, instrument: Instrument) -> None:
     units = instrument.channel_units
+    assert all(unit.strip() for unit in units.values()), f"a unit is empty: {dict(units)}"
     for name, value in measurement:
         if isinstance(value, np.ndarray):
             assert name in units, f"channel {name} has no unit in channel_units"
