@@ -112,15 +112,9 @@ class Bench:
     @cached_property
     def cation_names(self) -> tuple[str, ...]:
         """Elements that count as cations, C of them."""
-        table, counts = self.system.tables.cation, self.system.element_counts
-        return tuple(
-            next(
-                name
-                for name, count in zip(self.system.element_names, counts.T, strict=True)
-                if np.array_equal(count, table[:, 0] * share)
-            )
-            for share in table[:, 1:].T
-        )
+        from labenv.lab.shelf import cation_names
+
+        return cation_names(self.system)
 
     @cached_property
     def diffracting(self) -> tuple[int, ...]:

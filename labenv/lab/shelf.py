@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labenv.lab.timing import CRUCIBLE_COST
 from labenv.physics.reactions import load_system
 from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
 from labenv_schemas.formula import parse_formula
@@ -211,24 +212,51 @@ def read_shelf(content: Mapping[str, Any], system: ReactionSystem) -> Shelf:
 
     Raises:
         ConfigError: If a substance names an unknown phase, or its phases do not sum to 1, do not
-            have the formula's elements, or a number is out of range.
+            have the formula's elements, a crucible limit names no crucible or cation, or a number
+            is out of range.
     """
-    limits = tuple(
-        CrucibleLimit(
-            crucible=row["crucible"],
-            cation=row["cation"],
-            above_share=float(row["above_share"]),
-            limit_k=float(row["limit_k"]),
-            reason=row["reason"],
-            instead=tuple(row["instead"]),
-        )
-        for row in content.get("crucible_limits", ())
-    )
+    limits = tuple(_limit(row, system) for row in content.get("crucible_limits", ()))
     substances = tuple(_substance(row, system) for row in content["substances"])
     shelf = Shelf(content["system"], substances, limits)
     if len(set(shelf.names)) != len(shelf.names):
         raise ConfigError(f"shelf of {shelf.system_name}: a substance is listed twice")
     return shelf
+
+
+def cation_names(system: ReactionSystem) -> tuple[str, ...]:
+    """Return the elements that count as cations in a system's tables, C of them, in their order."""
+    table, counts = system.tables.cation, system.element_counts
+    return tuple(
+        next(
+            name
+            for name, count in zip(system.element_names, counts.T, strict=True)
+            if np.array_equal(count, table[:, 0] * share)
+        )
+        for share in table[:, 1:].T
+    )
+
+
+def _limit(row: Mapping[str, Any], system: ReactionSystem) -> CrucibleLimit:
+    place = f"shelf of {system.name}, crucible limit of {row['cation']} in {row['crucible']}"
+    if row["cation"] not in cation_names(system):
+        raise ConfigError(f"{place}: the cations are {_listed(cation_names(system))}")
+    unknown = sorted({row["crucible"], *row["instead"]} - set(CRUCIBLE_COST))
+    if unknown:
+        raise ConfigError(
+            f"{place}: {unknown} are no crucibles; there are {_listed([*CRUCIBLE_COST])}"
+        )
+    if row["crucible"] in row["instead"] or not row["instead"]:
+        raise ConfigError(f"{place}: 'instead' must name other crucibles")
+    if not (0.0 <= row["above_share"] < 1.0 and row["limit_k"] > 273.15):
+        raise ConfigError(f"{place}: above_share must lie in [0, 1) and limit_k above 273 K")
+    return CrucibleLimit(
+        crucible=row["crucible"],
+        cation=row["cation"],
+        above_share=float(row["above_share"]),
+        limit_k=float(row["limit_k"]),
+        reason=row["reason"],
+        instead=tuple(row["instead"]),
+    )
 
 
 def _substance(row: Mapping[str, Any], system: ReactionSystem) -> ShelfSubstance:
@@ -278,4 +306,4 @@ def _listed(names: tuple[str, ...] | list[str]) -> str:
     return ", ".join(f"'{name}'" for name in names)
 
 
-__all__ = ["CrucibleLimit", "Shelf", "ShelfSubstance", "load_shelf", "read_shelf"]
+__all__ = ["CrucibleLimit", "Shelf", "ShelfSubstance", "cation_names", "load_shelf", "read_shelf"]

@@ -71,3 +71,22 @@ def test_an_alias_of_two_substances_is_refused():
     content["substances"][0]["aliases"] = ["rutile"]
     with pytest.raises(ConfigError, match="two substances"):
         read_shelf(content, load_system()).index("BaO")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("cation", "O", "the cations are 'Ba', 'Ti'"),
+        ("crucible", "paper", "no crucibles"),
+        ("instead", ["magnesia", "glass"], "no crucibles"),
+        ("instead", ["alumina"], "other crucibles"),
+        ("instead", [], "other crucibles"),
+        ("above_share", 1.0, "above_share"),
+        ("limit_k", float("nan"), "limit_k"),
+    ],
+)
+def test_a_crucible_limit_that_can_never_hold_is_refused(field, value, message):
+    content = copy.deepcopy(CONTENT)
+    content["crucible_limits"][0][field] = value
+    with pytest.raises(ConfigError, match=message):
+        read_shelf(content, load_system())
