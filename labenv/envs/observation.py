@@ -6,7 +6,7 @@ key                   shape       content
 budget_left           (3,)        share of experiments, lab time and cost left; 1 where unlimited
 lab_time_h            (1,)        lab clock, hours
 cost                  (1,)        cost of the results received, in the lab's currency
-pending               (F, 2 + n)  in flight (0 or 1), hours since submission, parameters
+pending               (F(2+n),)   in flight (0 or 1), hours since submission, parameters; F times
 last_outcome          (6,)        one-hot: none, ok, invalid, failed_machine, failed_chemistry,
                                   cancelled
 last_fit              (4,)        one-hot: none, ok, poor_fit, unidentified
@@ -17,10 +17,11 @@ last_parameters       (n,)        the proposal that gave the last result
 last_score            (2,)        whether it was scored, the score
 best_score            (1,)        best score of the episode
 best_parameters       (n,)        the proposal that gave it
-history               (H, 3 + n)  present, scored, score, parameters; newest first
+history               (H(3+n),)   present, scored, score, parameters; H times, newest first
 ===================== =========== ==================================================================
 
-Parameters are points of the unit cube (`ProposalSpace`); a plan from outside the space, handed in
+F is the number of places in flight (`parallelism`), H the number of results remembered (`history`),
+n the number of parameters and K the number of phases. Parameters are points of the unit cube (`ProposalSpace`); a plan from outside the space, handed in
 by `propose`, shows as zeros.
 """
 
@@ -65,7 +66,9 @@ def observation_space(shape: LedgerShape) -> spaces.Dict:
         "budget_left": _box(1.0, 3),
         "lab_time_h": _box(LONGEST_H, 1),
         "cost": _box(DEAREST, 1),
-        "pending": spaces.Box(np.zeros_like(pending_high), pending_high, dtype=np.float32),
+        "pending": spaces.Box(
+            np.zeros(pending_high.size, dtype=np.float32), pending_high.ravel(), dtype=np.float32
+        ),
         "last_outcome": _box(1.0, len(OUTCOMES)),
         "last_fit": _box(1.0, len(FITS)),
         "last_quality": spaces.Box(
@@ -81,7 +84,7 @@ def observation_space(shape: LedgerShape) -> spaces.Dict:
         "best_parameters": _box(1.0, n),
     }
     if shape.history:
-        boxes["history"] = _box(1.0, shape.history, 3 + n)
+        boxes["history"] = _box(1.0, shape.history * (3 + n))
     return spaces.Dict(boxes)
 
 
@@ -105,7 +108,7 @@ def observe(ledger: Ledger, budget: Budget) -> Observation:
         "budget_left": budget_left(ledger, budget),
         "lab_time_h": np.minimum(ledger.now_s[:, None] / 3600.0, LONGEST_H),
         "cost": np.minimum(ledger.cost[:, None], DEAREST),
-        "pending": pending,
+        "pending": pending.reshape(len(pending), -1),
         "last_outcome": _OUTCOME_ROWS[ledger.last[:, 0].astype(np.int64)],
         "last_fit": _FIT_ROWS[ledger.last[:, 1].astype(np.int64)],
         "last_quality": np.minimum(ledger.last[:, 2:4], _WORST_QUALITY),
@@ -117,7 +120,7 @@ def observe(ledger: Ledger, budget: Budget) -> Observation:
         "best_parameters": ledger.best_unit,
     }
     if ledger.shape.history:
-        arrays["history"] = ledger.history
+        arrays["history"] = ledger.history.reshape(len(pending), -1)
     return {name: array.astype(np.float32) for name, array in arrays.items()}
 
 
@@ -142,4 +145,3 @@ def budget_left(ledger: Ledger, budget: Budget) -> Floats:
 
 def _box(high: float, *shape: int) -> spaces.Box:
     return spaces.Box(0.0, high, shape, dtype=np.float32)
-

@@ -47,9 +47,7 @@ class SynthesisSettings:
     @property
     def ledger_shape(self) -> LedgerShape:
         """Sizes of the ledger."""
-        return LedgerShape(
-            self.task.space.n, len(self.task.phases), self.parallelism, self.history
-        )
+        return LedgerShape(self.task.space.n, len(self.task.phases), self.parallelism, self.history)
 
 
 def make_settings(  # noqa: PLR0913 - the arguments of gym.make

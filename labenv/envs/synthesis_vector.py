@@ -156,9 +156,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         terminated, truncated = np.zeros((2, self.num_envs), dtype=np.bool_)
         infos: Infos = {}
         if len(rows):
-            values, units = read_actions(
-                self.task.space, self._settings.action_type, array[rows]
-            )
+            values, units = read_actions(self.task.space, self._settings.action_type, array[rows])
             given = self._episodes.step(rows, values, units)
             reward[rows] = given.reward
             goal, broken = self._episodes.goal(rows), self._episodes.broken(rows)

@@ -113,11 +113,12 @@ class SpacePolicy(Policy):
         Returns:
             A proposal of the task's space.
         """
+        space = self.space
         waiting = [unit for unit in map(self.locate, pending) if unit is not None]
-        taken = self._seen | {self.space.key(unit) for unit in waiting}
-        unit = self._choose(waiting, taken)
-        self._seen.add(self.space.key(unit))
-        return self.space.decode_unit(unit)
+        taken = self._seen | {space.key(unit) for unit in waiting}
+        unit = np.asarray(self._choose(waiting, taken), dtype=np.float64)
+        self._seen.add(space.key(unit))
+        return space.decode_unit(unit)
 
     def observe(self, proposal: Proposal, outcome: Outcome, score: Score) -> None:
         """Take note of a result.

@@ -126,7 +126,10 @@ def _grid_of(two_theta_deg: Floats) -> ScanGrid:
     points, start, end = two_theta_deg.size, float(two_theta_deg[0]), float(two_theta_deg[-1])
     grid = ScanGrid(round(start, 9), round((end - start) / (points - 1), 9), points)
     expected = grid_angles(grid)
-    if two_theta_deg is not expected and np.abs(two_theta_deg - expected).max() > 0.01 * grid.step_deg:
+    if (
+        two_theta_deg is not expected
+        and np.abs(two_theta_deg - expected).max() > 0.01 * grid.step_deg
+    ):
         raise ConfigError("the task's analysis needs a scan in equal steps; this one's differ")
     return grid
 

@@ -233,4 +233,3 @@ class Session:
         self.success |= result.score.success
         if value is not None and (self.best is None or value > self.best_score):
             self.best = result
-

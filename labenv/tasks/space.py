@@ -89,9 +89,9 @@ class ProposalSpace:
         self.nvec: Ints = np.array([parameter.levels for parameter in parameters], dtype=np.int64)
         tables = [parameter.values_of_levels() for parameter in parameters]
         self._level_values = np.concatenate(tables)
-        self._level_units = np.concatenate(
-            [parameter.to_unit(table) for parameter, table in zip(parameters, tables, strict=True)]
-        )
+        self._level_units = np.concatenate([
+            parameter.to_unit(table) for parameter, table in zip(parameters, tables, strict=True)
+        ])
         self._first_level = np.concatenate([[0], np.cumsum(self.nvec)[:-1]]).astype(np.int64)
 
     def values_from_unit(self, unit: ArrayLike) -> Floats:

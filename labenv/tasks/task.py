@@ -62,8 +62,8 @@ class RewardRule:
         invalid_penalty: Reward taken for a plan that the lab refuses.
     """
 
-    cost_share: float = 1e-5
-    invalid_penalty: float = 0.01
+    cost_share: float = 5e-7
+    invalid_penalty: float = 0.002
 
 
 @dataclass(frozen=True)

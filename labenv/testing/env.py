@@ -226,7 +226,9 @@ class EnvContract:
     # ------------------------------------------------------------------------------- copies
 
     @pytest.mark.parametrize("steps", [0, 2])
-    @pytest.mark.parametrize("duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))])  # noqa: S301
+    @pytest.mark.parametrize(
+        "duplicate", [copy.deepcopy, lambda env: pickle.loads(pickle.dumps(env))]
+    )  # noqa: S301
     def test_copy_goes_on_as_the_original(
         self, make_env: MakeEnv, steps: int, duplicate: Callable[[Env], Env]
     ) -> None:
