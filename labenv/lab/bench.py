@@ -159,8 +159,8 @@ class Bench:
         reading = np.maximum(reading * READING_STEP_KG, 0.0) * wanted
         pure = mass * conditions.purity
         # No matrix products: their last bit may depend on the number of rows.
-        terms = np.stack([pure, pure * np.log(conditions.particle_radius_m)])  # (2, N, S)
-        phase_kg, log_radius = np.sum(terms[..., None] * self.shelf.phase_share, axis=2)  # (N, P)
+        terms = np.array([pure, pure * np.log(conditions.particle_radius_m)])  # (2, N, S)
+        phase_kg, log_radius = (terms[..., None] * self.shelf.phase_share).sum(axis=2)  # (N, P)
         mean = np.divide(
             log_radius, phase_kg, out=np.full_like(phase_kg, LOG_RADIUS), where=phase_kg > 0.0
         )

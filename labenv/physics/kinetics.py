@@ -255,11 +255,13 @@ def _factors(
             f"kinetic factors need {len(system.reactions)} columns, got {factors.shape}"
         )
     share = pressure[:, None, :] / STANDARD_PRESSURE_PA
-    quotient = np.prod(share ** system.gas_stoichiometry[None], axis=2)
+    quotient = (share ** system.gas_stoichiometry[None]).prod(axis=2)
     names = [gas.name for gas in system.gases]
     co2 = pressure[:, names.index("CO2")] if "CO2" in names else np.zeros(count)
     half = np.array([reaction.co2_half_pa for reaction in system.reactions])
-    return np.stack([quotient, factors / (1.0 + co2[:, None] / half)], axis=2)
+    both = np.empty((count, len(system.reactions), 2))
+    both[:, :, 0], both[:, :, 1] = quotient, factors / (1.0 + co2[:, None] / half)
+    return both
 
 
 def _share_out(run: Callable[[int, int], None], count: int, threads: int) -> None:

@@ -116,13 +116,14 @@ def new_powder(
         raise ProposalError(
             f"amounts need shape (samples, {len(system.phases)}), got {amounts.shape}"
         )
-    if not bool(np.all(np.isfinite(amounts)) and np.all(amounts >= 0.0)):
+    if not (np.isfinite(amounts).all() and (amounts >= 0.0).all()):
         raise ProposalError("amounts must be finite and at least 0 mol")
-    if bool(np.any(np.sum(amounts, axis=1) <= 0.0)):
+    if (amounts.sum(axis=1) <= 0.0).any():
         raise ProposalError("a powder needs at least one phase with an amount above 0 mol")
     count = amounts.shape[0]
-    radius = np.broadcast_to(np.asarray(particle_radius_m, dtype=np.float64), amounts.shape).copy()
-    if not bool(np.all(np.isfinite(radius)) and np.all(radius > 0.0)):
+    radius = np.empty_like(amounts)
+    radius[:] = np.asarray(particle_radius_m, dtype=np.float64)
+    if not (np.isfinite(radius).all() and (radius > 0.0).all()):
         raise ProposalError("particle radii must be finite and above 0 m")
     size = np.where(amounts > 0.0, INITIAL_CRYSTALLITE_M, system.constants["nucleus_m"])
     state = PowderState(
@@ -130,14 +131,14 @@ def new_powder(
         reference_mol=amounts.copy(),
         particle_radius_m=radius,
         crystallite_m=np.minimum(size, 2.0 * radius),
-        contact=np.broadcast_to(np.asarray(contact, dtype=np.float64), (count,)).copy(),
+        contact=np.zeros(count) + np.asarray(contact, dtype=np.float64),
         packing=np.ones(count),
         segregation=np.zeros(count),
         reach_used=np.zeros(count),
         gas_released_mol=np.zeros((count, len(system.gases))),
         liquid_share=np.zeros(count),
     )
-    if not bool(np.all((state.contact > 0.0) & (state.contact <= 1.0))):
+    if not ((state.contact > 0.0) & (state.contact <= 1.0)).all():
         raise ProposalError("contact must lie above 0 and at most 1")
     return _renew(system, state)
 
