@@ -157,29 +157,24 @@ def segregation_weights(system: ReactionSystem, amounts_mol: Floats) -> Floats:
     Returns:
         Weights, 1/mol, shape (N, P); zero where only one kind of cation is present.
     """
-    count, share = system.tables.cation[:, 0], system.tables.cation[:, 1:]
-    cations = amounts_mol * count
-    total = cations.sum(axis=1)
-    overall = (cations[:, :, None] * share[None]).sum(axis=1) / total[:, None]
-    distance = np.abs(share[None] - overall[:, None]).sum(axis=2)
-    widest = total * (2.0 * overall * (1.0 - overall)).sum(axis=1)
-    weights = count * distance
-    out = np.zeros_like(weights)
-    normed: Floats = np.divide(weights, widest[:, None], out=out, where=widest[:, None] > 0.0)
-    return normed
+    from labenv.physics.powder_kernel import fill_segregation_weights
+
+    weights = np.empty_like(amounts_mol)
+    fill_segregation_weights(amounts_mol, system.tables.cation, weights)
+    return weights
 
 
 def _renew(system: ReactionSystem, state: PowderState) -> PowderState:
     # Product layers start anew; phases not there yet get the mean radius of those present.
-    cations = state.amounts_mol * system.tables.cation[:, 0]
-    share = cations / cations.sum(axis=1, keepdims=True)
-    mean = np.exp((share * np.log(state.particle_radius_m)).sum(axis=1, keepdims=True))
+    from labenv.physics.powder_kernel import renew_rows
+
     weights = segregation_weights(system, state.amounts_mol)
-    segregation = (weights * state.amounts_mol).sum(axis=1)
+    radius, segregation = state.particle_radius_m.copy(), np.empty(len(state))
+    renew_rows(state.amounts_mol, system.tables.cation, weights, radius, segregation)
     return replace(
         state,
         reference_mol=state.amounts_mol.copy(),
-        particle_radius_m=np.where(state.amounts_mol > 0.0, state.particle_radius_m, mean),
+        particle_radius_m=radius,
         packing=np.ones(len(state)),
         segregation=segregation,
         reach_used=np.zeros(len(state)),
