@@ -1,4 +1,4 @@
-"""Compiled loops over the rows of a batch of powders; `labenv.physics.kinetics_powder` is their face.
+"""Compiled loops over the rows of a batch of powders; `kinetics_powder` is their face.
 
 A row is a dozen phases, so calls of array functions would cost far more than the arithmetic.
 """
