@@ -7,8 +7,8 @@ Propose experiments, let a (simulated) laboratory run them, be rewarded by what 
 
     env = gym.make("labenv/SolidStateSynthesis-v0")
 
-Importing labenv registers its environments with Gymnasium and imports nothing heavy; every name below
-is imported when it is first used.
+Importing labenv registers its environments with Gymnasium and imports nothing heavy; every name
+below is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -88,7 +89,7 @@ def action_masks(space: ProposalSpace, left_s: Floats) -> Bools:
     shortest = _shortest_plan_s(space)
     masks = shortest[None, :] <= left_s[:, None]
     edges = np.concatenate([[0], np.cumsum(space.nvec)])
-    for first, last in zip(edges[:-1], edges[1:], strict=True):
+    for first, last in pairwise(edges.tolist()):
         masks[:, first + int(np.argmin(shortest[first:last]))] = True
     return masks
 

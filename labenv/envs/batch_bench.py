@@ -8,7 +8,7 @@ Every number is made by the functions that make it at the stations (`labenv.lab.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -35,13 +35,14 @@ if TYPE_CHECKING:
     from labenv.lab.bench import Bench, BenchSamples, ScanGrid
     from labenv.lab.conditions import EpisodeConditions
     from labenv.tasks.batch_plan import BatchPlan, BatchStep
+    from labenv_schemas.proposal import AtmosphereName
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
     Bools = NDArray[np.bool_]
 
 NEVER = np.iinfo(np.int64).max
-# Kinds of stations in the order of `labenv.lab.schedule`: balance, mixer, press, furnaces, goniometer.
+# Kinds of stations as `labenv.lab.schedule` numbers them: balance, mixer, press, furnaces, XRD.
 STATION_OF: dict[type, int] = {
     DoseStep: 0,
     MixStep: 1,
@@ -262,7 +263,7 @@ class _Batch:
         names = [gas.name for gas in self._bench.system.gases]
         found: list[list[float]] = []
         for gas in gases:
-            heat = Heat(segments=(segment,), atmosphere=gas)  # type: ignore[arg-type]
+            heat = Heat(segments=(segment,), atmosphere=cast("AtmosphereName", gas))
             pressure = heat.partial_pressures_pa()
             found.append([pressure.get(name, 0.0) for name in names])
         return np.array(found)

@@ -1,9 +1,9 @@
 """N episodes in N simulated labs, stepped together: what the vector environment stands on.
 
-One call of `step` hands one proposal to each of some episodes, carries all of them out as one batch,
-lets each episode's lab clock run as its session would, and settles what arrives in the ledger. The
-rules are those of `SolidStateSynthesisEnv` over `Session` and `Lab`; a test holds the two to the same
-numbers.
+One call of `step` hands one proposal to each of some episodes, carries all of them out as one
+batch, lets each episode's lab clock run as its session would, and settles what arrives in the
+ledger. The rules are those of `SolidStateSynthesisEnv` over `Session` and `Lab`; a test holds the
+two to the same numbers.
 """
 
 from __future__ import annotations
@@ -60,6 +60,17 @@ class Found(NamedTuple):
     value: Floats
     cost: Floats
 
+    def of(self, rows: Ints, place: Ints) -> Found:
+        """Return what is held in some places; for arrays with axes episode and place."""
+        return Found(
+            self.outcome[rows, place],
+            self.fit[rows, place],
+            self.phases[rows, place],
+            self.quality[rows, place],
+            self.value[rows, place],
+            self.cost[rows, place],
+        )
+
 
 class StepRows(NamedTuple):
     """What a step gave to M episodes, each shape (M,).
@@ -79,6 +90,17 @@ class StepRows(NamedTuple):
     outcome: Ints
     value: Floats
     place: Ints
+
+    def of(self, rows: Ints) -> StepRows:
+        """Return what some of the episodes were given."""
+        return StepRows(
+            self.reward[rows],
+            self.results[rows],
+            self.scored[rows],
+            self.outcome[rows],
+            self.value[rows],
+            self.place[rows],
+        )
 
 
 class Episodes:
@@ -173,7 +195,7 @@ class Episodes:
         self._collect_all(rows[spent])
         late = self.exhausted(rows) & ~self.goal(rows) & ~self.broken(rows)
         self._collect_all(rows[late])
-        return StepRows(*[array[rows] for array in self._step])
+        return self._step.of(rows)
 
     def exhausted(self, rows: Ints) -> Bools:
         """Return which episodes have used up their budget, shape (M,)."""
@@ -276,7 +298,7 @@ class Episodes:
             ended[here, place[here]] = False
 
     def _settle(self, rows: Ints, place: Ints) -> None:
-        held = Found(*[array[rows, place] for array in self._held])
+        held = self._held.of(rows, place)
         ledger, task, limit_s = self.ledger, self._settings.task, self._settings.budget.lab_time_s
         late = np.zeros(len(rows), dtype=np.bool_)
         if limit_s is not None:

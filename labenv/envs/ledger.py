@@ -128,7 +128,7 @@ class Ledger:
     @property
     def in_flight(self) -> Ints:
         """Number of proposals in flight, shape (N,)."""
-        return np.sum(self.flight != FREE, axis=1)
+        return np.asarray(np.sum(self.flight != FREE, axis=1))
 
     def submit(self, rows: Ints, units: Floats) -> tuple[Ints, Ints]:
         """Note a proposal handed in by each of some episodes.

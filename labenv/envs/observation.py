@@ -21,13 +21,13 @@ history               (H(3+n),)   present, scored, score, parameters; H times, n
 ===================== =========== ==================================================================
 
 F is the number of places in flight (`parallelism`), H the number of results remembered (`history`),
-n the number of parameters and K the number of phases. Parameters are points of the unit cube (`ProposalSpace`); a plan from outside the space, handed in
-by `propose`, shows as zeros.
+n the number of parameters and K the number of phases. Parameters are points of the unit cube
+(`ProposalSpace`); a plan from outside the space, handed in by `propose`, shows as zeros.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -50,7 +50,7 @@ _OUTCOME_ROWS, _FIT_ROWS = np.eye(len(OUTCOMES)), np.eye(len(FITS))
 _WORST_QUALITY = np.array([1.0, WORST_FIT])
 
 
-def observation_space(shape: LedgerShape) -> spaces.Dict:
+def observation_space(shape: LedgerShape) -> spaces.Space[Observation]:
     """Return the space of one episode's observations.
 
     Args:
@@ -85,7 +85,7 @@ def observation_space(shape: LedgerShape) -> spaces.Dict:
     }
     if shape.history:
         boxes["history"] = _box(1.0, shape.history * (3 + n))
-    return spaces.Dict(boxes)
+    return cast("spaces.Space[Observation]", spaces.Dict(boxes))
 
 
 def observe(ledger: Ledger, budget: Budget) -> Observation:

@@ -1,4 +1,4 @@
-"""`labenv/SolidStateSynthesis-v0`: one step is one proposal; the reward comes from what was measured.
+"""`labenv/SolidStateSynthesis-v0`: a step is a proposal; the reward comes from what was measured.
 
 See `docs/environment.md` for the spaces, the reward and the ends of an episode in full.
 """
@@ -37,13 +37,13 @@ SEEDS = 2**62
 class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
     """A campaign in a solid-state laboratory.
 
-    A step hands in one proposal. With `parallelism` 1 its result arrives in the same step; with more,
-    the lab's clock runs only when all places in flight are taken, until the next result. The step
-    that uses up the budget waits for everything in flight.
+    A step hands in one proposal. With `parallelism` 1 its result arrives in the same step; with
+    more, the lab's clock runs only when all places in flight are taken, until the next result. The
+    step that uses up the budget waits for everything in flight.
 
     An episode *terminates* when a result reaches the task's goal and is *truncated* when the budget
-    is used up or, by default, when a machine fails. A goal reached by the last affordable experiment
-    is a success: terminated and not truncated. ``info["episode_end"]`` says which it was.
+    is used up or, by default, when a machine fails. A goal reached by the last affordable
+    experiment is a success: terminated and not truncated. ``info["episode_end"]`` says which.
 
     Args:
         task: A task or its name.
@@ -54,7 +54,10 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
     metadata = {"render_modes": ["ansi"], "render_fps": 1}  # noqa: RUF012 - Gymnasium's own type
 
     def __init__(
-        self, task: str | Task = "batio3-synthesis", render_mode: str | None = None, **settings: Any
+        self,
+        task: str | Task = "batio3-synthesis",
+        render_mode: str | None = None,
+        **settings: Any,  # noqa: ANN401 - those of make_settings
     ) -> None:
         if render_mode not in {None, "ansi"}:
             raise ConfigError(f"render_mode must be 'ansi' or None, not {render_mode!r}")
@@ -134,6 +137,9 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
 
         Returns:
             Observation, reward, terminated, truncated, info.
+
+        Raises:
+            ProposalError: If the action is not of the action space; nothing has moved then.
         """
         space = self.task.space
         actions = np.asarray(action)[None]
@@ -176,9 +182,9 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
             raise ConfigError("only discrete actions have masks; make the env with 'discrete'")
         limit_s = self._settings.budget.lab_time_s
         left_s = np.inf if limit_s is None else limit_s - self._ledger.now_s
-        return action_masks(self.task.space, np.broadcast_to(left_s, (1,)))[0]
+        return np.asarray(action_masks(self.task.space, np.broadcast_to(left_s, (1,)))[0])
 
-    def render(self) -> str | None:  # type: ignore[override]
+    def render(self) -> str | None:
         """Return the state of the campaign as text, or None without a render mode."""
         return render_text(self._ledger, self._settings) if self.render_mode == "ansi" else None
 

@@ -43,10 +43,10 @@ _OUTCOME_NAMES = np.array(OUTCOMES, dtype=object)
 class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]", Any]):
     """N campaigns in N laboratories, stepped together.
 
-    The autoreset mode is declared in ``metadata["autoreset_mode"]``. With NEXT_STEP (the default) the
-    step after an episode's end resets it and ignores its action; with SAME_STEP the last observation
-    and info are in ``infos["final_obs"]`` and ``infos["final_info"]``; with DISABLED call
-    ``reset(options={"reset_mask": mask})``.
+    The autoreset mode is declared in ``metadata["autoreset_mode"]``. With NEXT_STEP (the default)
+    the step after an episode's end resets it and ignores its action; with SAME_STEP the last
+    observation and info are in ``infos["final_obs"]`` and ``infos["final_info"]``; with DISABLED
+    call ``reset(options={"reset_mask": mask})``.
 
     Every entry of the infos comes with a mask ``_entry`` that says for which episodes it holds.
 
@@ -66,7 +66,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         "render_modes": [],
     }
 
-    def __init__(  # noqa: PLR0913 - the arguments of gym.make_vec
+    def __init__(
         self,
         num_envs: int = 1,
         task: str | Task = "batio3-synthesis",
@@ -75,7 +75,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         threads: int | None = None,
         max_episode_steps: int | None = None,
         render_mode: str | None = None,
-        **settings: Any,
+        **settings: Any,  # noqa: ANN401 - those of make_settings
     ) -> None:
         if num_envs < 1:
             raise ConfigError(f"num_envs must be at least 1, got {num_envs}")
@@ -107,7 +107,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         """The goal."""
         return self._settings.task
 
-    def reset(  # type: ignore[override]
+    def reset(
         self,
         *,
         seed: int | Sequence[int | None] | None = None,
@@ -145,8 +145,8 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
             raise ResetNeeded("call reset() before the environment is used")
         ended = self._ended.copy()
         if self._mode is not AutoresetMode.NEXT_STEP and np.any(ended):
-            rows = ", ".join(map(str, np.flatnonzero(ended)))
-            raise ResetNeeded(f"episodes {rows} have ended; reset them with options['reset_mask']")
+            which = ", ".join(map(str, np.flatnonzero(ended)))
+            raise ResetNeeded(f"episodes {which} have ended; reset them with options['reset_mask']")
         array = np.asarray(actions)
         expected = (self.num_envs, self.task.space.n)
         if array.shape != expected:
@@ -213,7 +213,15 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         self._ended[rows] = False
 
     def _reset_in_step(self, last: Observation, infos: Infos) -> tuple[Observation, Infos]:
-        """Begin anew what has ended, keeping what it ended with; SAME_STEP only."""
+        """Begin anew what has ended and return what to show; SAME_STEP only.
+
+        Args:
+            last: The observations with which it ended.
+            infos: The infos with which it ended.
+
+        Returns:
+            The new observations, and infos that hold the last ones.
+        """
         ended = self._ended.copy()
         final_obs = np.full(self.num_envs, None, dtype=object)
         for row in np.flatnonzero(ended).tolist():
@@ -263,7 +271,12 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         return infos
 
     def _add(
-        self, infos: Infos, name: str, rows: NDArray[np.int64], values: Any, mask: Bools
+        self,
+        infos: Infos,
+        name: str,
+        rows: NDArray[np.int64],
+        values: NDArray[Any],
+        mask: Bools,
     ) -> None:
         array = np.zeros(self.num_envs, dtype=values.dtype)
         if values.dtype == object:

@@ -166,6 +166,7 @@ def make_policy(name: str, **options: object) -> Policy:
     Raises:
         UnknownPluginError: If no policy has this name; the message lists those that do.
         ConfigError: If the policy does not take such options, or needs a package that is missing.
+        TypeError: If the plug-in makes something else than a `Policy`.
     """
     factory = policy_catalogue.factory(name)
     try:

@@ -1,8 +1,8 @@
 """Plans for many samples at once, as arrays: what the vector environment runs instead of Proposals.
 
 A `BatchPlan` says of N rows what `Proposal` says of one. Its steps are in order; a step covers the
-rows whose plan has it, and knows which operation of each row's plan it is, because that is the key of
-the operation's random stream. A test holds `Blueprint.plan_batch` to `Blueprint.build`.
+rows whose plan has it, and knows which operation of each row's plan it is, because that is the key
+of the operation's random stream. A test holds `plan_batch` to `build` of a task's blueprint.
 """
 
 from __future__ import annotations

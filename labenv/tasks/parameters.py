@@ -1,8 +1,8 @@
 """The parameters of a proposal space: each maps the unit interval to values a lab understands.
 
 Three kinds: `Categorical` (no order), `Ordinal` (a few ordered numbers) and `Continuous` (a range,
-linear or logarithmic, rounded to what the lab can set). All work on arrays of any shape. In arrays a
-categorical value is the index of its choice, and the others are numbers in the parameter's unit.
+linear or logarithmic, rounded to what the lab can set). All work on arrays of any shape. In arrays
+a categorical value is the index of its choice, the others are numbers in the parameter's unit.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class Ordinal:
         low, high = self.numbers[0], self.numbers[-1]
         number = _checked(self.name, value, low, high, self.unit)
         distance = np.abs(number[..., None] - self.values_of_levels())
-        return (np.argmin(distance, axis=-1) + 0.5) / self.levels
+        return np.asarray((np.argmin(distance, axis=-1) + 0.5) / self.levels)
 
 
 @dataclass(frozen=True)
@@ -146,8 +146,8 @@ class Continuous:
         """Refuse bounds that span nothing.
 
         Raises:
-            ConfigError: If the bounds do not rise, a logarithmic range reaches 0, or there are fewer
-                than two levels.
+            ConfigError: If the bounds do not rise, a logarithmic range reaches 0, or there are
+                fewer than two levels.
         """
         if not self.low < self.high or (self.log and self.low <= 0.0) or self.levels < 2:
             raise ConfigError(
@@ -172,7 +172,7 @@ class Continuous:
         """Return the point of [0, 1] at which each value lies."""
         number = _checked(self.name, value, self.low, self.high, self.unit)
         if self.log:
-            return np.log(number / self.low) / np.log(self.high / self.low)
+            return np.asarray(np.log(number / self.low) / np.log(self.high / self.low))
         return (number - self.low) / (self.high - self.low)
 
     def rounded(self, value: Floats) -> Floats:
@@ -197,7 +197,11 @@ def _decimals(resolution: float) -> int:
 
 
 def _checked(name: str, value: ArrayLike, low: float, high: float, unit: str) -> Floats:
-    """Return values within the bounds, projecting what is out by no more than the tolerance."""
+    """Return values within the bounds, projecting what is out by no more than the tolerance.
+
+    Raises:
+        ProposalError: If a value is further out.
+    """
     number = np.asarray(value, dtype=np.float64)
     slack = TOLERANCE * (high - low)
     bad = ~((number >= low - slack) & (number <= high + slack))  # a NaN is bad too

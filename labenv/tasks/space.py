@@ -210,7 +210,7 @@ class ProposalSpace:
         return self.unit_from_values(self.encode(proposal))
 
     def key(self, unit: ArrayLike) -> tuple[float, ...]:
-        """Return what identifies the proposal at a point: two points with one key are replicates."""
+        """Return what identifies the proposal at a point; points with one key are replicates."""
         return tuple(np.round(self.values_from_unit(unit), 9).tolist())
 
     def features(self, unit: ArrayLike) -> Floats:

@@ -112,7 +112,8 @@ class Task:
         """
         fraction = np.sum(np.asarray(fractions, dtype=np.float64), axis=-1)
         spread = np.sqrt(np.sum(np.square(np.asarray(uncertainties, dtype=np.float64)), axis=-1))
-        return np.minimum(1.0, np.asarray(gate) * np.maximum(0.0, fraction - spread))
+        shown = np.asarray(gate) * np.maximum(0.0, fraction - spread)
+        return np.asarray(np.minimum(1.0, shown))
 
     def score(self, outcome: Outcome, best_before: float = 0.0) -> Score:
         """Return what an analysed outcome is worth.
@@ -161,6 +162,7 @@ def make_task(name: str) -> Task:
 
     Raises:
         UnknownPluginError: If no task has this name; the message lists those that do.
+        TypeError: If the plug-in makes something else than a `Task`.
     """
     task = task_catalogue.factory(name)()
     if not isinstance(task, Task):

@@ -17,8 +17,8 @@ Needs scikit-learn: ``pip install 'labenv[bayesian]'``.
 
 Source:
     Jones, Schonlau & Welch, J. Global Optim. 13, 455 (1998), doi:10.1023/A:1008306431147; believer:
-    Ginsbourger, Le Riche & Carraro (2010), doi:10.1007/978-3-642-10701-6_6; priors on length scales:
-    Hvarfner, Hellsten & Nardi (2024), arXiv:2402.02229.
+    Ginsbourger, Le Riche & Carraro (2010), doi:10.1007/978-3-642-10701-6_6; priors on length
+    scales: Hvarfner, Hellsten & Nardi (2024), arXiv:2402.02229.
 """
 
 from __future__ import annotations
@@ -202,7 +202,8 @@ def _most_probable(
         away = (theta - centre) / spread
         return value + 0.5 * float(away @ away), slope + away / spread
 
-    found = minimize(posterior, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    limits = [(float(low), float(high)) for low, high in bounds]
+    found = minimize(posterior, start, jac=True, method="L-BFGS-B", bounds=limits)
     return found.x, float(found.fun)
 
 
@@ -238,7 +239,7 @@ def _scikit_learn() -> tuple[Any, Any]:
         from sklearn.gaussian_process import kernels
     except ImportError:
         raise ConfigError(
-            "the Bayesian policy needs scikit-learn; install it with: pip install 'labenv[bayesian]'"
+            "the Bayesian policy needs scikit-learn: pip install 'labenv[bayesian]'"
         ) from None
     return process, kernels
 

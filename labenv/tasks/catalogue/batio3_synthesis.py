@@ -1,16 +1,16 @@
 """Task `batio3-synthesis`: make phase-pure BaTiO3 from the powders on the shelf.
 
 The classic solid-state route: weigh a barium and a titanium source, mill, perhaps press, fire,
-perhaps regrind and fire again, and take a diffractogram. The charge is fixed at a few grams. What is
-hard: a ratio off by a percent leaves a titanate of the other side, the powders on the shelf are not
-quite pure (so the best ratio is not exactly 1 and differs by episode), cool or short firings leave
-Ba2TiO4 and unreacted carbonate, and too hot ones melt.
+perhaps regrind and fire again, and take a diffractogram. The charge is fixed at a few grams. What
+is hard: a ratio off by a percent leaves a titanate of the other side, the powders on the shelf are
+not quite pure (so the best ratio is not exactly 1 and differs by episode), cool or short firings
+leave Ba2TiO4 and unreacted carbonate, and too hot ones melt.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
@@ -41,13 +41,13 @@ from labenv_schemas.proposal import (
 from labenv_schemas.task import Budget, TaskSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from labenv.lab.shelf import Shelf
     from labenv.tasks.batch_plan import BatchStep
-    from labenv_schemas.proposal import Operation
+    from labenv_schemas.proposal import AtmosphereName, Operation
 
     Floats = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ class SolidStateRoute:
             rate_k_per_s=number["rate_k_per_s"],
             hold_s=number["hold_s"],
         )
-        heat = Heat(segments=(segment,), atmosphere=values["atmosphere"])  # type: ignore[arg-type]
+        heat = Heat(segments=(segment,), atmosphere=cast("AtmosphereName", values["atmosphere"]))
         fire: tuple[Operation, ...] = (heat,)
         if number["pressing_pa"] > 0.0:
             fire = (Press(pressure_pa=number["pressing_pa"]), heat)
@@ -183,34 +183,41 @@ class SolidStateRoute:
         Raises:
             ProposalError: If building a plan from the values read does not give this plan back.
         """
-        operations = proposal.operations
         try:
-            dose, mix, measure = operations[0], operations[1], operations[-1]
-            heats = _of_kind(operations, Heat)
-            presses = _of_kind(operations, Press)
-            barium, titanium = dose.precursors  # type: ignore[union-attr]
-            values: dict[str, float | str] = {
-                "barium_source": barium.substance,
-                "titanium_source": titanium.substance,
-                "barium_per_titanium": _amount(barium) / _amount(titanium),
-                "milling_s": mix.duration_s,  # type: ignore[union-attr]
-                "firing_k": heats[0].segments[0].target_k,
-                "hold_s": heats[0].segments[0].hold_s,
-                "rate_k_per_s": heats[0].segments[0].rate_k_per_s,
-                "atmosphere": str(heats[0].atmosphere),
-                "refirings": float(len(heats) - 1),
-                "pressing_pa": presses[0].pressure_pa if presses else 0.0,
-                "scan_s": measure.scan_time_s,  # type: ignore[union-attr]
-            }
+            values = _values(proposal.operations)
             same = _alike(self.build(values), proposal)
-        except (AttributeError, IndexError, TypeError, ValueError):
-            same = False
+        except (AttributeError, IndexError, TypeError, ValueError) as error:
+            raise ProposalError(_NOT_OURS) from error
         if not same:
-            raise ProposalError(
-                "this plan is not one of the family dose, ball mill, (press,) fire, (regrind, "
-                "fire,) scan with one segment a firing, so it has no place in the task's space"
-            )
+            raise ProposalError(_NOT_OURS)
         return values
+
+
+_NOT_OURS = (
+    "this plan is not one of the family dose, ball mill, (press,) fire, (regrind, (press,) fire,) "
+    "scan with one segment a firing, so it has no place in the task's space"
+)
+
+
+def _values(operations: Sequence[Any]) -> dict[str, float | str]:
+    """Return the values that these operations seem to have been built from."""
+    dose, mix, measure = operations[0], operations[1], operations[-1]
+    heats, presses = _of_kind(operations, Heat), _of_kind(operations, Press)
+    barium, titanium = dose.precursors
+    segment = heats[0].segments[0]
+    return {
+        "barium_source": barium.substance,
+        "titanium_source": titanium.substance,
+        "barium_per_titanium": _amount(barium) / _amount(titanium),
+        "milling_s": mix.duration_s,
+        "firing_k": segment.target_k,
+        "hold_s": segment.hold_s,
+        "rate_k_per_s": segment.rate_k_per_s,
+        "atmosphere": str(heats[0].atmosphere),
+        "refirings": float(len(heats) - 1),
+        "pressing_pa": presses[0].pressure_pa if presses else 0.0,
+        "scan_s": measure.scan_time_s,
+    }
 
 
 def _requested_kg(column: Mapping[str, Floats], shelf: Shelf) -> Floats:
@@ -243,7 +250,11 @@ def _amount(dose: PrecursorDose) -> float:
 
 
 def _alike(one: Proposal, other: Proposal) -> bool:
-    """Say whether two plans are equal, amounts to within rounding error."""
+    """Say whether two plans are equal, amounts to within rounding error.
+
+    Returns:
+        True if they are.
+    """
     doses = (one.operations[0], other.operations[0])
     if one.operations[1:] != other.operations[1:] or not all(isinstance(d, Dose) for d in doses):
         return False

@@ -1,4 +1,4 @@
-"""A lab without physics for testing sessions: each plan gives what the test says, after its time."""
+"""A lab without physics for testing sessions: each plan gives what the test says."""
 
 from dataclasses import dataclass, field
 
@@ -14,7 +14,7 @@ class StandInTicket:
 
 @dataclass
 class StandInLab:
-    """`gives` maps the index of a submission to fields of its outcome; `takes_s` to its duration."""
+    """`gives` maps the index of a submission to fields of its outcome, `takes_s` to its time."""
 
     gives: dict = field(default_factory=dict)
     takes_s: dict = field(default_factory=dict)
