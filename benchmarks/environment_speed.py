@@ -2,8 +2,8 @@
 
 A full experiment is everything between an action and its reward: weighing, milling, firing (the
 kinetics), the diffraction pattern with counting noise, and its quantification. Actions are random
-over the task's whole space, about two firings a plan. Peer: Gymnasium's own `SyncVectorEnv` over the
-single environment. Rates are the best of several rounds, because other work on the machine only
+over the task's whole space, about two firings a plan. Peer: Gymnasium's own `SyncVectorEnv` over
+the single environment. Rates are the best of several rounds, because other work on the machine only
 ever slows a round down.
 
     python benchmarks/environment_speed.py [--num-envs 1024] [--rounds 5] [--json]
@@ -68,7 +68,7 @@ def single_rate(rounds: int) -> float:
     return best_rate(episode, 4 * rounds)
 
 
-def vector_rate(make: Callable[[], Any], rounds: int, steps: int = 5) -> float:
+def vector_rate(make: Callable[[], gym.vector.VectorEnv], rounds: int, steps: int = 5) -> float:
     """Return experiments per second of a vector environment."""
     envs = make()
     envs.action_space.seed(0)
@@ -92,7 +92,7 @@ def stage_times(count: int) -> dict[str, float]:
     originals = {name: getattr(*place) for name, place in STAGES.items()}
 
     def timed(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 - any method
             began = time.perf_counter()
             try:
                 return function(*args, **kwargs)
@@ -105,7 +105,8 @@ def stage_times(count: int) -> dict[str, float]:
     envs.action_space.seed(0)
     envs.reset(seed=0)
     actions = [envs.action_space.sample() for _ in range(4)]
-    envs.step(actions[0])
+    for action in actions:  # compiles, and asks the interlocks what they refuse
+        envs.step(action)
     for name, (owner, attribute) in STAGES.items():
         setattr(owner, attribute, timed(name, originals[name]))
     began = time.perf_counter()
@@ -133,13 +134,13 @@ def main() -> None:
     given = parser.parse_args()
     count, rounds = given.num_envs, given.rounds
 
-    def native(threads: int) -> Callable[[], Any]:
+    def native(threads: int) -> Callable[[], gym.vector.VectorEnv]:
         mode = "SAME_STEP"
         return lambda: gym.make_vec(
             NAME, num_envs=count, threads=threads, autoreset_mode=mode, **SETTINGS
         )
 
-    def peer() -> Any:
+    def peer() -> gym.vector.VectorEnv:
         return gym.make_vec(NAME, num_envs=8, vectorization_mode="sync", **SETTINGS)
 
     cpus = len(os.sched_getaffinity(0))
