@@ -6,6 +6,9 @@ also gives the covariance. The background is eliminated from the shared normal e
 beforehand: with line columns A, background columns B and weights W,
 
     G = A'W(A - B T),  T = (B'WB)⁻¹ B'WA,  right-hand side A'Wy - T' B'Wy.
+
+The last solve is for the change of the coefficients, from the residuals, so that single precision
+does for its normal matrix.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     Floats = NDArray[np.float64]
+    Singles = NDArray[np.float32]
     Ints = NDArray[np.int64]
 
 _SHIFT_PASSES = 3
@@ -32,21 +36,21 @@ _BLOCK = 32  # points over which the shift, in steps, is taken as constant
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def gram_rows(
-    rows: Floats,
+    rows: Floats | Singles,
     left: int,
     right: int,
     out: Floats,
 ) -> None:
     """Fill out[a, b] = rows_a · rows_b for a in [0, left) and b in [0, min(a + 2, right)).
 
-    Two rows by four at a time, which keeps the processor's registers busy.
+    Two rows by four at a time, which keeps the processor's registers busy; in the rows' precision.
     """
-    last = right - 1
+    last, zero = right - 1, rows.dtype.type(0)
     for a in range(0, left, 2):
         a1 = min(a + 1, left - 1)
         for b in range(0, min(a1 + 1, right), 4):
             b1, b2, b3 = min(b + 1, last), min(b + 2, last), min(b + 3, last)
-            s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = 0.0
+            s0 = s1 = s2 = s3 = t0 = t1 = t2 = t3 = zero
             for i in range(rows.shape[1]):
                 u, v = rows[a, i], rows[a1, i]
                 s0 += u * rows[b, i]
@@ -63,7 +67,7 @@ def gram_rows(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _project(
-    weighted: Floats,
+    weighted: Singles,
     scan: Floats,
     out: Floats,
 ) -> None:
@@ -101,9 +105,10 @@ def _resample(
         gain += (w0 * w0 + w1 * w1 + w2 * w2 + w3 * w3) * (end - begin)
         first = whole - 1
         if begin + first >= 0 and end + first + 3 <= points:
-            for i in range(begin, end):
-                j = i + first
-                out[i] = w0 * scan[j] + w1 * scan[j + 1] + w2 * scan[j + 2] + w3 * scan[j + 3]
+            # views, whose indices the compiler knows not to be negative, make this loop fast
+            near, there = scan[begin + first : end + first + 3], out[begin:end]
+            for i in range(end - begin):
+                there[i] = w0 * near[i] + w1 * near[i + 1] + w2 * near[i + 2] + w3 * near[i + 3]
         else:
             for i in range(begin, end):
                 out[i] = scan[min(max(i + first + 1, 0), points - 1)]
@@ -112,7 +117,7 @@ def _resample(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _combine(
-    design: Floats,
+    design: Singles,
     x: Floats,
     begin: int,
     end: int,
@@ -160,64 +165,93 @@ def _fit_quality(
     return chi2, scale, net, own_chi2
 
 
-@njit(cache=True, nogil=True)
-def _reweighted(  # noqa: C901, PLR0913 - a flat numeric kernel
-    design: Floats,
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _weigh(
+    lines: Floats,
+    smooth: Floats,
+    weights: Floats,
     own: Floats,
+) -> float:
+    """Return the mean ratio of a scan's own weights to `weights`; fill `own` with their roots."""
+    ratio = 0.0
+    for i in range(own.shape[0]):
+        shape = _SHAPE_ERROR * lines[i]
+        weight = 1.0 / (max(lines[i] + smooth[i], 1.0) + shape * shape)
+        own[i] = np.sqrt(weight)
+        ratio += weight / weights[i]
+    return float(ratio / own.shape[0])
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _fill_rows(  # noqa: PLR0913 - a flat numeric kernel
+    design: Singles,
+    columns: Ints,
+    size: int,
+    lines: Floats,
+    smooth: Floats,
     scan: Floats,
-    smooth_terms: int,
-    x: Floats,
-    rows: Floats,
+    own: Floats,
+    single: Singles,
+    rows: Singles,
+) -> None:
+    """Fill `rows` with `size` columns, then the residuals, times `own`; `single` is work space."""
+    for i in range(own.shape[0]):
+        single[i] = own[i]
+        rows[size, i] = (scan[i] - lines[i] - smooth[i]) * own[i]
+    for a in range(size):
+        column, row = design[columns[a]], rows[a]
+        for i in range(own.shape[0]):
+            row[i] = column[i] * single[i]
+
+
+@njit(cache=True, nogil=True)
+def _resolved(  # noqa: PLR0913 - a flat numeric kernel
     gram: Floats,
+    size: int,
+    bound: int,
+    x: Floats,
     factor: Floats,
     kept: Ints,
     columns: Ints,
 ) -> int:
-    """Solve with the scan's own weights for the columns that x uses, and for the background.
+    """Add to x the change that the normal equations of its columns ask for.
 
     Columns that turn negative leave and the rest is solved again.
 
+    Args:
+        gram: Normal matrix of `size` columns, then its right-hand side from the residuals.
+        size: How many columns.
+        bound: How many columns of the design are lines, whose x may not be negative.
+        x: Coefficients of all columns of the design.
+        factor: Result, the Cholesky factor of the columns kept.
+        kept: Result, which of the columns are kept.
+        columns: Index in the design of each column.
+
     Returns:
-        How many columns are in use: `columns[kept[i]]` for i below it; `factor` is their Cholesky
-        factor.
+        How many are kept.
     """
-    count, points = design.shape
-    bound = count - smooth_terms
-    size = 0
-    for k in range(count):
-        if k >= bound or x[k] > 0.0:
-            columns[size] = k
-            size += 1
-    for i in range(points):
-        rows[size, i] = scan[i] * own[i]
-    for a in range(size):
-        row = design[columns[a]]
-        for i in range(points):
-            rows[a, i] = row[i] * own[i]
-    gram_rows(rows, size + 1, size + 1, gram)
-    for a in range(size + 1):
-        for b in range(a):
-            gram[b, a] = gram[a, b]
-    right, solution = np.empty(count), np.empty(count)
+    right, change = gram[size].copy(), np.empty(size)
     for i in range(size):
         kept[i] = i
-        right[i] = gram[size, i]
-    while solve_subset(gram, right, kept, size, factor, solution):
-        negative = -1
-        for i in range(size):
-            below = columns[kept[i]] < bound and solution[i] < 0.0
-            if below and (negative < 0 or solution[i] < solution[negative]):
-                negative = i
+    number = size
+    while solve_subset(gram, right, kept, number, factor, change):
+        negative, least = -1, 0.0
+        for i in range(number):
+            value = x[columns[kept[i]]] + change[i]
+            if columns[kept[i]] < bound and value < least:
+                negative, least = i, value
         if negative < 0:
-            for k in range(count):
-                x[k] = 0.0
-            for i in range(size):
-                x[columns[kept[i]]] = solution[i]
+            for i in range(number):
+                x[columns[kept[i]]] += change[i]
             break
-        size -= 1
-        for i in range(negative, size):
+        gone = kept[negative]
+        for i in range(size):  # what it explained is in the residuals again
+            right[i] += x[columns[gone]] * (gram[i, gone] if i >= gone else gram[gone, i])
+        x[columns[gone]] = 0.0
+        number -= 1
+        for i in range(negative, number):
             kept[i] = kept[i + 1]
-    return size
+    return number
 
 
 @njit(cache=True, nogil=True)
@@ -286,8 +320,8 @@ def _set_undetected(  # noqa: PLR0913 - a flat numeric kernel
 
 @njit(cache=True, nogil=True)
 def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
-    design: Floats,
-    weighted: Floats,
+    design: Singles,
+    weighted: Singles,
     gram: Floats,
     elimination: Floats,
     smooth_inverse: Floats,
@@ -303,7 +337,7 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
     """Quantify scans one by one.
 
     Args:
-        design: Line columns, then background columns, shape (k, M).
+        design: Line columns, then background columns, shape (k, M), single precision.
         weighted: The same times `weights`, shape (k, M).
         gram: Normal matrix of the lines, background eliminated, shape (b, b).
         elimination: T of the module's docstring, shape (s, b).
@@ -322,7 +356,8 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
     smooth_terms, rungs = columns - bound, bound // fractions.shape[1]
     scan, lines, smooth = np.empty(points), np.empty(points), np.empty(points)
     own, right, x = np.empty(points), np.empty(columns), np.empty(columns)
-    rows, small = np.empty((columns + 1, points)), np.empty((columns + 1, columns + 1))
+    rows = np.empty((columns + 1, points), dtype=np.float32)
+    single, small = np.empty(points, dtype=np.float32), np.empty((columns + 1, columns + 1))
     factor, kept = np.empty((columns, columns)), np.empty(columns, dtype=np.int64)
     used, line_right, line_x = np.empty(columns, dtype=np.int64), np.empty(bound), np.empty(bound)
     passive = np.empty(bound, dtype=np.bool_)
@@ -360,10 +395,15 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
                 gain = _resample(counts[n], shift, cosine, scan)
             if moved < 2.0 * tolerance:
                 break
-        for i in range(points):
-            shape = _SHAPE_ERROR * lines[i]
-            own[i] = 1.0 / np.sqrt(max(lines[i] + smooth[i], 1.0) + shape * shape)
-        size = _reweighted(design, own, scan, smooth_terms, x, rows, small, factor, kept, used)
+        ratio = _weigh(lines, smooth, weights, own)
+        size = 0
+        for k in range(columns):
+            if k >= bound or x[k] > 0.0:
+                used[size] = k
+                size += 1
+        _fill_rows(design, used, size, lines, smooth, scan, own, single, rows)
+        gram_rows(rows, size + 1, size + 1, small)
+        size = _resolved(small, size, bound, x, factor, kept, used)
         for i in range(size):
             used[i] = used[kept[i]]
         _combine(design, x, 0, bound, lines)
@@ -388,11 +428,8 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
             _set_uncertainties(
                 factor, used, size, unit_scale, rungs, total, fractions[n], errors[n]
             )
-            # own weights relative to the shared ones, to rescale the shared normal matrix
-            ratio = 0.0
-            for i in range(points):
-                ratio += own[i] * own[i] / weights[i]
-            spread = 1.0 / (total * np.sqrt(ratio / points))
+            # the shared normal matrix, rescaled to the scan's own weights
+            spread = 1.0 / (total * np.sqrt(ratio))
             _set_undetected(gram, used, size, unit_scale, rungs, spread, errors[n])
             inflation = np.sqrt(max(1.0, own_chi2 / gain / freedom))
             for p in range(errors.shape[1]):

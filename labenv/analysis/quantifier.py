@@ -97,12 +97,12 @@ class PhaseQuantifier:
         design = np.ascontiguousarray(np.vstack([np.stack(columns), smooth]))
         # columns of like size keep the normal matrix well conditioned
         norm = np.abs(design).max(axis=1)
-        design /= norm[:, None]
+        design = (design / norm[:, None]).astype(np.float32)
         typical = self.spec.background().sum(axis=0)
         weights = typical.mean() / typical
-        weighted = design * weights
+        weighted = (design * weights).astype(np.float32)
         bound = len(columns)
-        full = weighted @ design.T
+        full = weighted.astype(np.float64) @ design.astype(np.float64).T
         inverse = np.linalg.inv(full[bound:, bound:])
         elimination = inverse @ full[bound:, :bound]
         gram = full[:bound, :bound] - full[:bound, bound:] @ elimination
