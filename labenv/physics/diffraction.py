@@ -52,6 +52,7 @@ _REACH = 25.0
 _TEXTURE_NODES = tuple(float(np.exp(0.17 * k)) for k in range(-4, 3))  # 0.51 to 1.40, with 1
 _TEXTURES = len(_TEXTURE_NODES)
 _SIZE_NODES = 12
+_TRACE = 1e-7  # weight fraction whose lines no scan can show, some 0.1 counts at 10⁶ of background
 
 
 @dataclass(frozen=True)
@@ -346,7 +347,7 @@ def _mix(  # noqa: PLR0913 - a flat numeric kernel
         for i in range(fine_points):
             fine[i] = 0.0
         for p in range(phases):
-            if weights[n, p] <= 0.0:
+            if weights[n, p] <= _TRACE:
                 continue
             left, w0, w1, w2, w3 = _lagrange4(rung[n, p], sizes)
             strengths = 1

@@ -44,31 +44,26 @@ def poisson_counts(
         raise SimulatorError(f"means of shape {mean.shape} need as many generators as rows")
     if not np.isfinite(mean).all() or (mean < 0).any():
         raise SimulatorError("expected counts must be finite and not negative")
-    counts = np.empty(mean.shape)
+    counts, deviates = np.empty(mean.shape), np.empty(mean.shape[1])
     for row, generator in enumerate(generators):
-        deviates = generator.standard_normal(mean.shape[1])
-        if _from_normal(mean[row], np.asarray(deviates), counts[row]):
+        generator.standard_normal(out=deviates)
+        if _from_normal(mean[row], deviates, counts[row]) <= EXACT_BELOW:
             low = mean[row] <= EXACT_BELOW
             counts[row, low] = generator.poisson(mean[row, low])
     return counts
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _from_normal(
     mean: NDArray[np.float64], deviates: NDArray[np.float64], out: NDArray[np.float64]
-) -> bool:
-    """Fill counts from normal deviates.
-
-    Returns:
-        Whether some mean is too low for that; its count is left 0.
-    """
-    any_low = False
+) -> float:
+    """Return the lowest mean; fill counts from normal deviates, of no use below `EXACT_BELOW`."""
+    lowest = np.inf
     for i in range(mean.shape[0]):
-        z, root = deviates[i], np.sqrt(mean[i])
-        if mean[i] <= EXACT_BELOW:
-            any_low = True
-            out[i] = 0.0
-        else:
-            third = -z * (2.0 + z * z) / (72.0 * root)
-            out[i] = max(0.0, np.floor(mean[i] + root * z + (z * z - 1.0) / 6.0 + third + 0.5))
-    return any_low
+        lowest = min(lowest, mean[i])
+        usable, z = max(mean[i], EXACT_BELOW), deviates[i]
+        root = np.sqrt(usable)
+        third = -z * (2.0 + z * z) / (72.0 * root)
+        count = usable + root * z + (z * z - 1.0) / 6.0 + third + 0.5
+        out[i] = max(0.0, np.floor(count))
+    return float(lowest)
