@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import yaml
+from yaml.reader import ReaderError
 
 from labenv_schemas.errors import ConfigError
 
@@ -14,6 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 _MOST_NODES = 200_000
+_SHOWN = 40
+_KINDS = {
+    "timestamp": "a date",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "a yes or no",
+}
 _EXPONENT = re.compile(r"^[-+]?(\d[\d_]*\.?[\d_]*|\.\d[\d_]*)[eE][-+]?\d+$")
 
 
@@ -63,15 +71,21 @@ def parse_yaml(text: str, source: str) -> LocatedData:
 
     Raises:
         ConfigError: If the text is not YAML, holds several documents, names a key twice, refers to
-            itself or unfolds to more than 200,000 values; the message gives the line.
+            itself, is nested too deeply or unfolds to more than 200,000 values; the message gives
+            the line.
     """
-    loader = _Loader(text)
     try:
-        root = loader.get_single_node()
-        if root is None:
-            return LocatedData(None, {})
-        reader = _Reader(loader, source)
-        return LocatedData(reader.read(root, ()), reader.lines)
+        return _read_document(text, source)
+    except RecursionError:
+        raise ConfigError(
+            f"{source}: blocks, lists or brackets are nested too deeply for any campaign"
+        ) from None
+    except ReaderError as fault:
+        line = text.count("\n", 0, fault.position) + 1
+        raise ConfigError(
+            f"{source}:{line}: the file has the control character U+{fault.character:04X}; "
+            "delete it"
+        ) from None
     except yaml.MarkedYAMLError as fault:
         mark = fault.problem_mark or fault.context_mark
         line = f":{mark.line + 1}" if mark else ""
@@ -82,6 +96,16 @@ def parse_yaml(text: str, source: str) -> LocatedData:
     except yaml.YAMLError as fault:
         problem = " ".join(str(fault).split())
         raise ConfigError(f"{source}: not YAML: {problem}") from None
+
+
+def _read_document(text: str, source: str) -> LocatedData:
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+        if root is None:
+            return LocatedData(None, {})
+        reader = _Reader(loader, source)
+        return LocatedData(reader.read(root, ()), reader.lines)
     finally:
         loader.dispose()
 
@@ -102,7 +126,7 @@ class _Reader:
         if self._nodes > _MOST_NODES:
             raise self._fault(node, "the file unfolds to too many values; write out its aliases")
         if isinstance(node, yaml.ScalarNode):
-            return self._loader.construct_object(node)
+            return self._scalar(node)
         if id(node) in self._open:
             raise self._fault(node, "the value contains itself through an alias")
         self._open.add(id(node))
@@ -113,6 +137,17 @@ class _Reader:
             return [self.read(item, (*path, index)) for index, item in enumerate(items)]
         finally:
             self._open.discard(id(node))
+
+    def _scalar(self, node: yaml.ScalarNode) -> Any:  # noqa: ANN401 - any data
+        try:
+            return self._loader.construct_object(node)
+        except (ValueError, KeyError):  # how PyYAML refuses dates, numbers and tags of its own
+            shown = node.value if len(node.value) <= _SHOWN else f"{node.value[:_SHOWN]}..."
+            kind = node.tag.rpartition(":")[2]
+            raise self._fault(
+                node,
+                f"{shown!r} reads as {_KINDS.get(kind, kind)} but is none; quote it if it is text",
+            ) from None
 
     def _mapping(self, node: yaml.MappingNode, path: tuple[str | int, ...]) -> dict[str, Any]:
         own: set[str] = set()

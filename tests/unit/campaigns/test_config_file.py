@@ -97,6 +97,25 @@ def test_an_alias_bomb_is_refused_soon() -> None:
     assert "unfolds to too many values" in refused("\n".join(lines))
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("name: a\nseed: 2020-13-45\n", "c.yaml:2: '2020-13-45' reads as a date but is none"),
+        ("name: a\nseed: !!int foo\n", "c.yaml:2: 'foo' reads as a whole number"),
+        ("name: a\nseed: !!bool foo\n", "c.yaml:2: 'foo' reads as a yes or no"),
+        (f"name: a\nseed: {'9' * 5000}\n", "c.yaml:2: '9999"),
+        ("name: a\nseed: \x07\n", "c.yaml:2: the file has the control character U+0007"),
+        (f"name: {'[' * 900}{']' * 900}", "c.yaml: blocks, lists or brackets are nested too deep"),
+        (f"name: {'[' * 20_000}", "c.yaml: blocks, lists or brackets are nested too deep"),
+    ],
+    ids=["date", "int", "bool", "digits", "control", "nested", "unclosed"],
+)
+def test_what_yaml_itself_cannot_read_is_named_by_line(text: str, message: str) -> None:
+    told = refused(text)
+    assert told.startswith(message)
+    assert len(told) < 200
+
+
 def test_merge_keys_and_exponents_are_understood() -> None:
     config = parse_campaign(
         "name: x\nlab: &lab {furnaces: 3, machine_failure_rate: 1e-3}\npolicy: {options: {<<: "
