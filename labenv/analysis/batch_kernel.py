@@ -8,7 +8,7 @@ beforehand: with line columns A, background columns B and weights W,
     G = A'W(A - B T),  T = (B'WB)⁻¹ B'WA,  right-hand side A'Wy - T' B'Wy.
 
 The last solve is for the change of the coefficients, from the residuals, so that single precision
-does for its normal matrix.
+does for whatever has a value a point.
 """
 
 from __future__ import annotations
@@ -68,14 +68,14 @@ def gram_rows(
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _project(
     weighted: Singles,
-    scan: Floats,
+    scan: Singles,
     out: Floats,
 ) -> None:
     """Fill out[k] = weighted_k · scan, four rows at a time."""
     count = weighted.shape[0]
     for k in range(0, count, 4):
         k1, k2, k3 = min(k + 1, count - 1), min(k + 2, count - 1), min(k + 3, count - 1)
-        s0 = s1 = s2 = s3 = 0.0
+        s0 = s1 = s2 = s3 = np.float32(0.0)
         for i in range(scan.shape[0]):
             y = scan[i]
             s0 += weighted[k, i] * y
@@ -87,10 +87,10 @@ def _project(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _resample(
-    scan: Floats,
+    scan: Singles,
     shift_steps: float,
-    cosine: Floats,
-    out: Floats,
+    cosine: Singles,
+    out: Singles,
 ) -> float:
     """Return lines displaced by shift·cosθ to their place (cubic); return the mean noise gain."""
     points = scan.shape[0]
@@ -104,11 +104,12 @@ def _resample(
         w0, w1, w2, w3 = -b * c * d / 6.0, a * c * d / 2.0, -a * b * d / 2.0, a * b * c / 6.0
         gain += (w0 * w0 + w1 * w1 + w2 * w2 + w3 * w3) * (end - begin)
         first = whole - 1
+        v0, v1, v2, v3 = np.float32(w0), np.float32(w1), np.float32(w2), np.float32(w3)
         if begin + first >= 0 and end + first + 3 <= points:
             # views, whose indices the compiler knows not to be negative, make this loop fast
             near, there = scan[begin + first : end + first + 3], out[begin:end]
             for i in range(end - begin):
-                there[i] = w0 * near[i] + w1 * near[i + 1] + w2 * near[i + 2] + w3 * near[i + 3]
+                there[i] = v0 * near[i] + v1 * near[i + 1] + v2 * near[i + 2] + v3 * near[i + 3]
         else:
             for i in range(begin, end):
                 out[i] = scan[min(max(i + first + 1, 0), points - 1)]
@@ -121,62 +122,63 @@ def _combine(
     x: Floats,
     begin: int,
     end: int,
-    out: Floats,
+    out: Singles,
 ) -> None:
     for i in range(out.shape[0]):
-        out[i] = 0.0
+        out[i] = np.float32(0.0)
     for k in range(begin, end):
         if x[k] != 0.0:
-            factor = x[k]
+            factor = np.float32(x[k])
             for i in range(out.shape[0]):
                 out[i] += factor * design[k, i]
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _shift_step(
-    lines: Floats,
-    smooth: Floats,
-    scan: Floats,
-    weights: Floats,
-    cosine: Floats,
+    lines: Singles,
+    smooth: Singles,
+    scan: Singles,
+    weights: Singles,
+    cosine: Singles,
 ) -> float:
     """Return the Gauss-Newton change of the shift, in steps, from the slope of the fitted lines."""
-    top, bottom = 0.0, 1e-300
+    half, top, bottom = np.float32(0.5), np.float32(0.0), np.float32(1e-30)
     for i in range(1, lines.shape[0] - 1):
-        slope = 0.5 * (lines[i + 1] - lines[i - 1]) * cosine[i]
+        slope = half * (lines[i + 1] - lines[i - 1]) * cosine[i]
         top += weights[i] * slope * (scan[i] - lines[i] - smooth[i])
         bottom += weights[i] * slope * slope
-    return -top / bottom
+    return float(-top / bottom)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _fit_quality(
-    lines: Floats, smooth: Floats, scan: Floats, own: Floats
+    lines: Singles, smooth: Singles, scan: Singles, own: Singles
 ) -> tuple[float, float, float, float]:
     """Return χ², weighted sums of squares of the scan and of its lines, χ² by own weights."""
-    chi2, scale, net, own_chi2 = 0.0, 1e-300, 1e-300, 0.0
+    one, zero, tiny = np.float32(1.0), np.float32(0.0), np.float32(1e-30)
+    chi2, scale, net, own_chi2 = zero, tiny, tiny, zero
     for i in range(scan.shape[0]):
-        weight = 1.0 / max(lines[i] + smooth[i], 1.0)
+        weight = one / max(lines[i] + smooth[i], one)
         residual = scan[i] - lines[i] - smooth[i]
         chi2 += weight * residual * residual
         own_chi2 += (own[i] * residual) ** 2
         scale += weight * scan[i] * scan[i]
         net += weight * (scan[i] - smooth[i]) ** 2
-    return chi2, scale, net, own_chi2
+    return float(chi2), float(scale), float(net), float(own_chi2)
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _weigh(
-    lines: Floats,
-    smooth: Floats,
-    weights: Floats,
-    own: Floats,
+    lines: Singles,
+    smooth: Singles,
+    weights: Singles,
+    own: Singles,
 ) -> float:
     """Return the mean ratio of a scan's own weights to `weights`; fill `own` with their roots."""
-    ratio = 0.0
+    one, share, ratio = np.float32(1.0), np.float32(_SHAPE_ERROR), np.float32(0.0)
     for i in range(own.shape[0]):
-        shape = _SHAPE_ERROR * lines[i]
-        weight = 1.0 / (max(lines[i] + smooth[i], 1.0) + shape * shape)
+        shape = share * lines[i]
+        weight = one / (max(lines[i] + smooth[i], one) + shape * shape)
         own[i] = np.sqrt(weight)
         ratio += weight / weights[i]
     return float(ratio / own.shape[0])
@@ -187,21 +189,19 @@ def _fill_rows(  # noqa: PLR0913 - a flat numeric kernel
     design: Singles,
     columns: Ints,
     size: int,
-    lines: Floats,
-    smooth: Floats,
-    scan: Floats,
-    own: Floats,
-    single: Singles,
+    lines: Singles,
+    smooth: Singles,
+    scan: Singles,
+    own: Singles,
     rows: Singles,
 ) -> None:
-    """Fill `rows` with `size` columns, then the residuals, times `own`; `single` is work space."""
+    """Fill `rows` with `size` columns, then the residuals, times `own`."""
     for i in range(own.shape[0]):
-        single[i] = own[i]
         rows[size, i] = (scan[i] - lines[i] - smooth[i]) * own[i]
     for a in range(size):
         column, row = design[columns[a]], rows[a]
         for i in range(own.shape[0]):
-            row[i] = column[i] * single[i]
+            row[i] = column[i] * own[i]
 
 
 @njit(cache=True, nogil=True)
@@ -325,11 +325,11 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
     gram: Floats,
     elimination: Floats,
     smooth_inverse: Floats,
-    weights: Floats,
+    weights: Singles,
     unit_scale: Floats,
     attenuation: Floats,
-    cosine: Floats,
-    counts: Floats,
+    cosine: Singles,
+    counts: Singles,
     fractions: Floats,
     errors: Floats,
     quality: Floats,
@@ -354,10 +354,10 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
     columns, points = design.shape
     bound = gram.shape[0]
     smooth_terms, rungs = columns - bound, bound // fractions.shape[1]
-    scan, lines, smooth = np.empty(points), np.empty(points), np.empty(points)
-    own, right, x = np.empty(points), np.empty(columns), np.empty(columns)
+    scan, lines = np.empty(points, dtype=np.float32), np.empty(points, dtype=np.float32)
+    smooth, own = np.empty(points, dtype=np.float32), np.empty(points, dtype=np.float32)
     rows = np.empty((columns + 1, points), dtype=np.float32)
-    single, small = np.empty(points, dtype=np.float32), np.empty((columns + 1, columns + 1))
+    right, x, small = np.empty(columns), np.empty(columns), np.empty((columns + 1, columns + 1))
     factor, kept = np.empty((columns, columns)), np.empty(columns, dtype=np.int64)
     used, line_right, line_x = np.empty(columns, dtype=np.int64), np.empty(bound), np.empty(bound)
     passive = np.empty(bound, dtype=np.bool_)
@@ -401,7 +401,7 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
             if k >= bound or x[k] > 0.0:
                 used[size] = k
                 size += 1
-        _fill_rows(design, used, size, lines, smooth, scan, own, single, rows)
+        _fill_rows(design, used, size, lines, smooth, scan, own, rows)
         gram_rows(rows, size + 1, size + 1, small)
         size = _resolved(small, size, bound, x, factor, kept, used)
         for i in range(size):

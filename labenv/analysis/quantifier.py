@@ -110,11 +110,12 @@ class PhaseQuantifier:
         attenuation = np.array([x.attenuation_m2_kg for x in lines])
         cosine = np.cos(np.radians(angle) / 2.0)
         self._tables = (
-            design, weighted, gram, elimination, inverse, weights, unit_scale, attenuation, cosine,
+            design, weighted, gram, elimination, inverse, weights.astype(np.float32), unit_scale,
+            attenuation, cosine.astype(np.float32),
         )  # fmt: skip
 
     def run_batch(
-        self, counts: NDArray[np.float64], seconds_per_step: float | NDArray[np.float64] = 1.0
+        self, counts: NDArray[np.float64 | np.float32], seconds_per_step: float | NDArray[np.float64] = 1.0
     ) -> QuantifiedBatch:
         """Quantify N scans.
 
@@ -129,7 +130,7 @@ class PhaseQuantifier:
         Raises:
             ConfigError: If the shape does not fit the grid or a count is not finite.
         """
-        counts = np.ascontiguousarray(np.atleast_2d(counts), dtype=np.float64)
+        counts = np.ascontiguousarray(np.atleast_2d(counts), dtype=np.float32)
         if counts.ndim != 2 or counts.shape[1] != self.spec.points:
             raise ConfigError(
                 f"scans of shape {counts.shape} do not lie on the grid of {self.spec.points} points"

@@ -234,9 +234,8 @@ class _Batch:
             step.target_k[alive], step.rate_k_per_s[alive], step.hold_s[alive]
         )
         gas_pa = self._pressures_pa(step.gases)[step.gas[alive]]
-        generators = self._streams("tube_furnace", rows, places)
-        fired = self._bench.fire_programs(
-            self._part(rows), programs, gas_pa, self._given(rows), generators
+        fired = self._bench.fire_programs(  # an episode does not see the thermocouple
+            self._part(rows), programs, gas_pa, self._given(rows), None
         )
         self._put(rows, fired.samples)
         lost = rows[fired.melted]

@@ -37,7 +37,7 @@ OK, INVALID = OUTCOMES.index("ok"), OUTCOMES.index("invalid")
 MACHINE, CHEMISTRY = OUTCOMES.index("failed_machine"), OUTCOMES.index("failed_chemistry")
 _GATE_OF_STATUS = np.array([GATES[status] for status in STATUSES])
 _FIT_OF_STATUS = np.array([FITS.index(status) for status in STATUSES])
-_BATCH = 96  # rows carried out together: their scans fit a processor's cache
+_BATCH = 192  # rows carried out together: their scans fit a processor's cache
 _SMALLEST_SHARE = 16  # rows that a thread is worth
 
 
@@ -234,7 +234,8 @@ class Episodes:
         accepted = np.flatnonzero(~refused)
         found, times = _nothing(len(rows), len(self._settings.task.phases), self._lab.operations)
         threads = max(1, min(self._threads, len(accepted) // _SMALLEST_SHARE))
-        parts = np.array_split(accepted, max(threads, -(-len(accepted) // _BATCH)))
+        share = -(-len(accepted) // (threads * _BATCH))  # parts a thread: the same for all
+        parts = np.array_split(accepted, max(1, threads * share))
 
         def work(part: Ints) -> None:
             done, takes = self._experiment(rows[part], index[part], values[part])

@@ -85,7 +85,7 @@ class Firing(NamedTuple):
 
     Attributes:
         samples: The samples afterwards.
-        peak_reading_k: Highest thermocouple reading, K, shape (N,).
+        peak_reading_k: Highest thermocouple reading, K, shape (N,); nan where nobody read it.
         melted: Whether the charge melted and is lost, shape (N,).
     """
 
@@ -239,7 +239,7 @@ class Bench:
         programs: HeatProgram,
         gas_pa: Floats,
         conditions: EpisodeConditions,
-        generators: Generators,
+        generators: Generators | None,
     ) -> Firing:
         """Fire samples by furnace programmes as set; `fire` for callers that have arrays.
 
@@ -248,7 +248,7 @@ class Bench:
             programs: N rows, as set on the controller.
             gas_pa: Partial pressures, Pa, shape (N, G), in the order of the system's gases.
             conditions: N rows.
-            generators: One a sample, for the thermocouple.
+            generators: One a sample, for the thermocouple; `None` if nobody reads it.
 
         Returns:
             The samples, readings, and which are lost.
@@ -264,9 +264,11 @@ class Bench:
             gas_pa,
             conditions.kinetic_factor,
         )
-        noise = np.array([g.standard_normal() for g in generators])
-        peak_k = programs.temperature_k.max(axis=1)
-        reading = np.round(peak_k + THERMOCOUPLE_SD_K * noise, 1)
+        reading = np.full(len(samples), np.nan)
+        if generators is not None:
+            noise = np.array([g.standard_normal() for g in generators])
+            peak_k = programs.temperature_k.max(axis=1)
+            reading = np.round(peak_k + THERMOCOUPLE_SD_K * noise, 1)
         return Firing(
             BenchSamples(result.powder, samples.inert_kg),
             reading,

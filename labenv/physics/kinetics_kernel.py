@@ -62,6 +62,17 @@ def compiled(function: F) -> F:
     return cast("F", wrap(function))
 
 
+def inlined(function: F) -> F:
+    """Return the function compiled as by `compiled`, and put in place of every call to it.
+
+    A call would copy the hundred fields of the arrays that it passes on.
+    """
+    wrap = njit(
+        cache=True, nogil=True, error_model="numpy", forceinline=True, **_NO_COUNTING
+    )
+    return cast("F", wrap(function))
+
+
 class Model(NamedTuple):
     """Constants of the kinetic model and of the integrator; see the data file and `StepControl`."""
 
@@ -124,7 +135,7 @@ def new_work(phases: int, reactions: int) -> Work:
     )
 
 
-@compiled
+@inlined
 def _cube_root(value: float, guess: float) -> float:
     """Return the cube root, by one step of Halley's from a near guess."""
     cube = guess * guess * guess
@@ -133,7 +144,7 @@ def _cube_root(value: float, guess: float) -> float:
     return guess * (cube + 2.0 * value) / (2.0 * cube + value)
 
 
-@compiled
+@inlined
 def _geometry(
     law: int, amount: float, first: float, root: float, length: float, interface_m: float
 ) -> float:
@@ -155,7 +166,7 @@ def _geometry(
     return 3.0 * area / (length * (interface_m + length * thickness))
 
 
-@compiled
+@inlined
 def _present(row: int, x: Floats, cation: Floats, cations: float) -> int:
     """Return a number whose bit p is set where there is more than a trace of phase p."""
     present = 0
@@ -165,7 +176,7 @@ def _present(row: int, x: Floats, cation: Floats, cations: float) -> int:
     return present
 
 
-@compiled
+@inlined
 def _speed(row: int, r: int, side: int, sample: Sample, model: Model, tab: ReactionTables) -> float:
     """Return the factor on the rate of a reaction by amounts, sizes and layers."""
     x, member = sample.x, tab.member
@@ -184,7 +195,7 @@ def _speed(row: int, r: int, side: int, sample: Sample, model: Model, tab: React
     return float(partners * shape / tab.coefficient[r, side, 0])
 
 
-@compiled
+@inlined
 def _flows(
     row: int, temperature_k: float, sample: Sample, model: Model, tab: ReactionTables
 ) -> None:
@@ -215,7 +226,7 @@ def _flows(
     flow[0, count] = gain
 
 
-@compiled
+@inlined
 def _list_flows(row: int, sample: Sample, tab: ReactionTables) -> int:
     """List the reactions of ``flow[0]`` with their sides, and what they demand of each reactant.
 
@@ -248,7 +259,7 @@ def _list_flows(row: int, sample: Sample, tab: ReactionTables) -> int:
     return count
 
 
-@compiled
+@inlined
 def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> int:
     """Find each listed reaction's most demanded reactant, and number these.
 
@@ -275,7 +286,7 @@ def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> int:
     return size
 
 
-@compiled
+@inlined
 def _assemble(
     h: float, row: int, count: int, size: int, sample: Sample, tab: ReactionTables
 ) -> None:
@@ -310,7 +321,7 @@ def _assemble(
             matrix[slot[last], column] += pull * sample.mixed[r, side]
 
 
-@compiled
+@inlined
 def _solve(matrix: Floats, size: int) -> None:
     """Solve ``size`` equations in place by elimination; the solution is the column after them.
 
@@ -328,7 +339,7 @@ def _solve(matrix: Floats, size: int) -> None:
         matrix[i, size] /= matrix[i, i]
 
 
-@compiled
+@inlined
 def _advance(h: float, row: int, target: int, sample: Sample, tab: ReactionTables) -> None:
     """Set row `target` to the amounts after h seconds of ``flow[0]``, scaled by those in `row`."""
     x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
@@ -353,7 +364,7 @@ def _advance(h: float, row: int, target: int, sample: Sample, tab: ReactionTable
                 x[target, q] += extent * coefficient[r, 1 - side, place]
 
 
-@compiled
+@inlined
 def _lift(row: int, x: Floats, cation: Floats, cations: float) -> bool:
     """Lift to zero what rounding left below it.
 
@@ -369,7 +380,7 @@ def _lift(row: int, x: Floats, cation: Floats, cations: float) -> bool:
     return sound
 
 
-@compiled
+@inlined
 def _step(
     h: float, now_k: float, end_k: float, sample: Sample, model: Model, tab: ReactionTables
 ) -> float:
@@ -397,7 +408,7 @@ def _step(
     return float(error / cations)
 
 
-@compiled
+@inlined
 def _grow(h: float, temperature_k: float, x: Floats, model: Model, tab: ReactionTables) -> None:
     """Let the crystallites grow for h seconds, and particles with them once they are as large."""
     growth = tab.growth
@@ -413,7 +424,7 @@ def _grow(h: float, temperature_k: float, x: Floats, model: Model, tab: Reaction
             x[RADIUS, p] = 0.5 * np.cbrt(x[CUBE, p])
 
 
-@compiled
+@inlined
 def _liquid(temperature_k: float, x: Floats, cations: float, tab: ReactionTables) -> float:
     """Return the share of the cations in a liquid, by the scarcest phase of each melting set."""
     share = 0.0

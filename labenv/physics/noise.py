@@ -58,12 +58,15 @@ def _from_normal(
     mean: NDArray[np.float64], deviates: NDArray[np.float64], out: NDArray[np.float64]
 ) -> float:
     """Return the lowest mean; fill counts from normal deviates, of no use below `EXACT_BELOW`."""
-    lowest = np.inf
+    lowest, least = np.inf, np.float32(EXACT_BELOW)
+    one, two, sixth = np.float32(1.0), np.float32(2.0), np.float32(1.0 / 6.0)
+    last = np.float32(1.0 / 72.0)
     for i in range(mean.shape[0]):
         lowest = min(lowest, mean[i])
-        usable, z = max(mean[i], EXACT_BELOW), deviates[i]
-        root = np.sqrt(usable)
-        third = -z * (2.0 + z * z) / (72.0 * root)
-        count = usable + root * z + (z * z - 1.0) / 6.0 + third + 0.5
-        out[i] = max(0.0, np.floor(count))
+        z = np.float32(deviates[i])
+        root = np.sqrt(max(np.float32(mean[i]), least))
+        square = z * z
+        # a few standard deviations, for which single precision does
+        change = root * z + sixth * (square - one) - last * z * (two + square) / root
+        out[i] = max(0.0, np.floor(mean[i] + change + 0.5))
     return float(lowest)
