@@ -115,7 +115,9 @@ class PhaseQuantifier:
         )  # fmt: skip
 
     def run_batch(
-        self, counts: NDArray[np.float64 | np.float32], seconds_per_step: float | NDArray[np.float64] = 1.0
+        self,
+        counts: NDArray[np.float64 | np.float32],
+        seconds_per_step: float | NDArray[np.float64] = 1.0,
     ) -> QuantifiedBatch:
         """Quantify N scans.
 
@@ -130,18 +132,18 @@ class PhaseQuantifier:
         Raises:
             ConfigError: If the shape does not fit the grid or a count is not finite.
         """
-        counts = np.ascontiguousarray(np.atleast_2d(counts), dtype=np.float32)
-        if counts.ndim != 2 or counts.shape[1] != self.spec.points:
+        scans = np.ascontiguousarray(np.atleast_2d(counts), dtype=np.float32)
+        if scans.ndim != 2 or scans.shape[1] != self.spec.points:
             raise ConfigError(
-                f"scans of shape {counts.shape} do not lie on the grid of {self.spec.points} points"
+                f"scans of shape {scans.shape} do not lie on the grid of {self.spec.points} points"
             )
-        if not np.isfinite(counts).all():
+        if not np.isfinite(scans).all():
             raise ConfigError("a scan holds counts that are not finite")
-        number, phases = len(counts), len(self.phases)
+        number, phases = len(scans), len(self.phases)
         fractions, errors = np.zeros((number, phases)), np.zeros((number, phases))
         quality = np.zeros((number, 5))
         quality[:, 4] = 1.0 / self.spec.step_deg
-        quantify_scans(*self._tables, counts, fractions, errors, quality)
+        quantify_scans(*self._tables, scans, fractions, errors, quality)
         seconds = np.broadcast_to(np.asarray(seconds_per_step, dtype=np.float64), (number,))
         systematic = MODEL_ERROR * np.sqrt(fractions * (1.0 - fractions))
         return QuantifiedBatch(

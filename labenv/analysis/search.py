@@ -8,20 +8,13 @@ without them explains nearly as much.
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv.analysis.fit import (
-    PARTICLE_SIZE_M,
-    Candidate,
-    PatternFit,
-    finish,
-    model_of,
-    refine_candidates,
-)
-from labenv.analysis.pattern_model import SHARED, PhaseModel
+from labenv.analysis.candidates import Candidate, model_of, refine_candidates
+from labenv.analysis.fit import PARTICLE_SIZE_M, PatternFit, finish
+from labenv.analysis.matches import gain_of
 from labenv.analysis.refinement import Refined, Refinement
 from labenv.analysis.scan import Scan, prepare_scan
 from labenv_schemas.errors import ConfigError
@@ -29,6 +22,7 @@ from labenv_schemas.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from labenv.analysis.pattern_model import PhaseModel
     from labenv.physics.structures.phase import CrystalPhase
     from labenv_schemas.analysis import PhaseAnalysis
     from labenv_schemas.measurement import Diffractogram
@@ -108,34 +102,6 @@ def search_phases(
     return finish(diffractogram, scan, kept, refined, particle_size_m)
 
 
-def matching_phases(
-    scan: Scan, present: Iterable[CrystalPhase], refined: Refined, most: int = 3
-) -> list[str]:
-    """Return phases of the library, of the same elements, that would explain what a fit leaves.
-
-    Args:
-        scan: The scan.
-        present: The phases fitted.
-        refined: Their refinement.
-        most: How many to return at most.
-
-    Returns:
-        Names, best first; empty if none would lower χ² by a fifth.
-    """
-    from labenv.physics.structures import phase_library
-
-    fitted = list(present)
-    elements = sorted(set().union(*(phase.elements for phase in fitted)) | {"O"})
-    names = {phase.name for phase in fitted}
-    gains: dict[str, float] = {}
-    for phase in phase_library().search(elements):
-        if phase.name not in names:
-            with suppress(ConfigError):  # no line of it in the range
-                gains[phase.name] = _gain(scan, model_of(phase, scan), refined)
-    good = [name for name, gain in gains.items() if gain > 0.2 * refined.chi2]
-    return sorted(good, key=lambda name: -gains[name])[:most]
-
-
 def _refine(scan: Scan, chosen: list[CrystalPhase]) -> tuple[list[CrystalPhase], Refined]:
     candidates = [Candidate(phase, optional=True, group="search") for phase in chosen]
     kept, refined = refine_candidates(scan, candidates)
@@ -163,7 +129,7 @@ def _add(
     while len(kept) < _MOST_PHASES:
         present = {phase.name for phase in kept}
         gains = {
-            name: _gain(scan, model, refined)
+            name: gain_of(scan, model, refined)
             for name, model in models.items()
             if name not in present
         }
@@ -180,22 +146,6 @@ def _add(
             break
         kept, refined = best
     return kept, refined
-
-
-def _gain(scan: Scan, model: PhaseModel, refined: Refined) -> float:
-    """Return by how much a phase, unrefined, would lower χ² if added to a refinement."""
-    priors = scan.priors
-    own = np.zeros(model.count)
-    own[0] = 1.0
-    own[1 + model.cell_count : 3 + model.cell_count] = 0.6 * priors.width_deg
-    block = np.empty((SHARED + model.count, len(scan.counts)))
-    model.columns(refined.shared, own, scan.optics, 1e-3 * float(refined.scales.max()), block)
-    weighted = block[SHARED] / np.maximum(refined.calculated, 1.0)
-    residual = scan.counts - refined.calculated
-    bottom = max(float(weighted @ block[SHARED]), 1e-300)
-    reach = max(1, int(0.5 * priors.width_deg / scan.optics.step_deg))
-    top = max(float(weighted @ np.roll(residual, shift)) for shift in range(-reach, reach + 1))
-    return max(top, 0.0) ** 2 / bottom
 
 
 def _remove(

@@ -81,9 +81,9 @@ def parse_yaml(text: str, source: str) -> LocatedData:
             f"{source}: blocks, lists or brackets are nested too deeply for any campaign"
         ) from None
     except ReaderError as fault:
-        line = text.count("\n", 0, fault.position) + 1
+        number = text.count("\n", 0, fault.position) + 1
         raise ConfigError(
-            f"{source}:{line}: the file has the control character U+{fault.character:04X}; "
+            f"{source}:{number}: the file has the control character U+{fault.character:04X}; "
             "delete it"
         ) from None
     except yaml.MarkedYAMLError as fault:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from labenv.lab import timing
+from labenv.lab.crucibles import CRUCIBLE_COST
 from labenv.physics.furnace_program import HeatProgram
 from labenv.tasks.batch_plan import (
     DoseStep,
@@ -116,7 +117,7 @@ def _heat(step: HeatStep, shelf: Shelf) -> StepTimes:
     duration = timing.FURNACE_LOADING_S + programmed_s + timing.natural_cooling_s(fall_k)
     gas = np.array([timing.GAS_COST_PER_HOUR[name] for name in step.gases])[step.gas]
     hourly = timing.FURNACE_COST_PER_HOUR + gas
-    return StepTimes(duration, timing.CRUCIBLE_COST[step.crucible] + duration / HOUR_S * hourly)
+    return StepTimes(duration, CRUCIBLE_COST[step.crucible] + duration / HOUR_S * hourly)
 
 
 def _regrind(step: RegrindStep, shelf: Shelf) -> StepTimes:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labenv.lab.crucibles import CRUCIBLE_LIMIT_K
 from labenv_instruments.drivers import load_driver
 from labenv_instruments.trusted import trusted
 from labenv_schemas.errors import ProposalError
@@ -41,13 +42,6 @@ SAME_SHARE = 1e-3
 # Share of the widest possible gap to a melt's ends; a charge nearer to an end gives little liquid.
 CERTAIN_LIQUID = 0.15
 
-# Highest temperatures of crucible materials in themselves, K, as their suppliers give them.
-CRUCIBLE_LIMIT_K = {
-    "alumina": 1973.15,
-    "zirconia": 2273.15,
-    "magnesia": 2273.15,
-    "platinum": 1923.15,
-}
 # Platinum takes up barium and titanium reduced by a gas without oxygen.
 PLATINUM_OXYGEN_FREE_LIMIT_K = 1473.15
 OXYGEN_FREE_PA = 1.0

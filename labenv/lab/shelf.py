@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labenv.lab.timing import CRUCIBLE_COST
+from labenv.lab.crucibles import CRUCIBLE_COST
 from labenv.physics.reactions import load_system
 from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
 from labenv_schemas.formula import parse_formula

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
+from labenv.lab.crucibles import CRUCIBLE_COST
 from labenv_schemas.proposal import (
     ROOM_TEMPERATURE_K,
     Dose,
@@ -63,7 +64,6 @@ PRESS_COST = 1.5
 FURNACE_COST_PER_HOUR = 6.0
 GAS_COST_PER_HOUR = {"air": 0.0, "oxygen": 3.0, "nitrogen": 1.5, "argon": 4.0,
                      "carbon_dioxide": 2.0, "vacuum": 1.0, "mixture": 4.0}  # fmt: skip
-CRUCIBLE_COST = {"alumina": 3.0, "zirconia": 8.0, "magnesia": 6.0, "platinum": 10.0}
 REGRIND_COST_PER_HOUR = 2.0
 SCAN_COST_PER_HOUR = 12.0
 _HOUR_S = 3600.0

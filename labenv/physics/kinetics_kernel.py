@@ -67,9 +67,7 @@ def inlined(function: F) -> F:
 
     A call would copy the hundred fields of the arrays that it passes on.
     """
-    wrap = njit(
-        cache=True, nogil=True, error_model="numpy", forceinline=True, **_NO_COUNTING
-    )
+    wrap = njit(cache=True, nogil=True, error_model="numpy", forceinline=True, **_NO_COUNTING)
     return cast("F", wrap(function))
 
 
