@@ -2,9 +2,10 @@
 
 A full experiment is everything between an action and its reward: weighing, milling, firing (the
 kinetics), the diffraction pattern with counting noise, and its quantification. Actions are random
-over the task's whole space, about two firings a plan. Peer: Gymnasium's own `SyncVectorEnv` over
-the single environment. Rates are the best of several rounds, because other work on the machine only
-ever slows a round down.
+over the task's whole space, about two firings a plan. Peers: Gymnasium's own `SyncVectorEnv` over
+the single environment, and pymatgen's `XRDCalculator`, which in the time counted gives the line
+positions of one phase and nothing else of an experiment. Rates are the best of several rounds,
+because other work on the machine only ever slows a round down.
 
     python benchmarks/environment_speed.py [--num-envs 1024] [--rounds 5] [--json]
 """
@@ -25,6 +26,7 @@ import labenv  # noqa: F401 - registers
 from labenv.envs.synthesis_vector import SolidStateSynthesisVectorEnv
 from labenv.lab.bench import Bench
 from labenv.lab.conditions import draw_conditions
+from labenv.physics.structures.library import phase_library
 from labenv.tasks.reading import PatternReader
 
 if TYPE_CHECKING:
@@ -86,6 +88,22 @@ def vector_rate(make: Callable[[], gym.vector.VectorEnv], rounds: int, steps: in
     return rate
 
 
+def pymatgen_rate(rounds: int) -> float:
+    """Return stick patterns of BaTiO3 per second by pymatgen."""
+    from pymatgen.analysis.diffraction.xrd import XRDCalculator
+
+    structure = phase_library().get("BaTiO3-tetragonal").structure()
+    calculator = XRDCalculator("CuKa")
+
+    def patterns() -> int:
+        for _ in range(5):
+            calculator.get_pattern(structure, two_theta_range=(10.0, 90.0))
+        return 5
+
+    patterns()
+    return best_rate(patterns, rounds)
+
+
 def stage_times(count: int) -> dict[str, float]:
     """Return microseconds per experiment of each stage, on one thread."""
     spent: dict[str, float] = defaultdict(float)
@@ -134,7 +152,7 @@ def main() -> None:
     given = parser.parse_args()
     count, rounds = given.num_envs, given.rounds
 
-    def native(threads: int) -> Callable[[], gym.vector.VectorEnv]:
+    def native(threads: int, count: int = count) -> Callable[[], gym.vector.VectorEnv]:
         mode = "SAME_STEP"
         return lambda: gym.make_vec(
             NAME, num_envs=count, threads=threads, autoreset_mode=mode, **SETTINGS
@@ -147,8 +165,14 @@ def main() -> None:
     rates = {
         "single": single_rate(rounds),
         "gymnasium_sync_8": vector_rate(peer, rounds),
-        "native_1_thread": vector_rate(native(1), rounds),
-        f"native_{cpus}_threads": vector_rate(native(cpus), rounds),
+        "pymatgen_patterns_only": pymatgen_rate(rounds),
+        f"native_{count}_1_thread": vector_rate(native(1), rounds),
+        f"native_256_{cpus}_threads": vector_rate(native(cpus, 256), rounds, steps=20),
+        f"native_{count}_{cpus}_threads": vector_rate(native(cpus), rounds),
+    }
+    fastest = rates[f"native_{count}_{cpus}_threads"]
+    ratios = {
+        peer: fastest / rates[peer] for peer in ("gymnasium_sync_8", "pymatgen_patterns_only")
     }
     stages = stage_times(min(count, 512))
     if given.json:
@@ -157,15 +181,16 @@ def main() -> None:
             "cpus": cpus,
             "numpy": np.__version__,
             "experiments_per_s": rates,
-            "native_over_gymnasium_sync": rates[f"native_{cpus}_threads"]
-            / rates["gymnasium_sync_8"],
+            "native_over_peer": ratios,
             "stage_us": stages,
         }
         print(json.dumps(report))
         return
-    print(f"full experiments per second ({count} native episodes, {cpus} processors)")
+    print(f"full experiments per second ({cpus} processors)")
     for name, rate in rates.items():
         print(f"  {name:<24}{rate:>10,.0f}")
+    for peer, ratio in ratios.items():
+        print(f"  native over {peer}: {ratio:.1f}")
     print("microseconds per experiment, one thread")
     for name, microseconds in stages.items():
         print(f"  {name:<24}{microseconds:>10.1f}")
