@@ -1,16 +1,14 @@
 """Campaigns: a policy, a session and a store joined; resumable, replayable, summarised.
 
-Only the campaign file's reader is imported at once; the runner brings the laboratory with it and is
-imported when it is first used.
+Every name is imported when it is first used: the runner brings the laboratory with it.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from labenv.campaigns.config_file import load_campaign, parse_campaign, with_overrides
-
 if TYPE_CHECKING:
+    from labenv.campaigns.config_file import load_campaign, parse_campaign, with_overrides
     from labenv.campaigns.progress import Progress
     from labenv.campaigns.retrospect import comparisons, summarise
     from labenv.campaigns.runner import CampaignRunner
@@ -26,6 +24,9 @@ __all__ = [
 ]
 
 _LATER = {
+    "load_campaign": "labenv.campaigns.config_file",
+    "parse_campaign": "labenv.campaigns.config_file",
+    "with_overrides": "labenv.campaigns.config_file",
     "CampaignRunner": "labenv.campaigns.runner",
     "Progress": "labenv.campaigns.progress",
     "comparisons": "labenv.campaigns.retrospect",

@@ -13,6 +13,7 @@ from labenv_schemas.errors import LabEnvError, PolicyError, boundary
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from labenv.campaigns.interrupts import Interrupts
     from labenv.campaigns.lease_keeper import LeaseKeeper
     from labenv.campaigns.progress import ProgressKind
     from labenv.campaigns.replayed_lab import ReplayedLab
@@ -64,21 +65,25 @@ class CampaignLoop:
         self._indices: dict[str, int] = {}
         self._finished = 0
 
-    def run(self, lease: LeaseKeeper) -> None:
+    def run(self, lease: LeaseKeeper, interrupts: Interrupts) -> None:
         """Go on until the budget is spent and nothing is in flight.
 
         Args:
             lease: Our lead of the campaign.
+            interrupts: What may ask us to stop.
         """
         session = self._session
         while True:
             while len(session.pending) < self._config.parallelism and not session.exhausted:
                 lease.check()
+                interrupts.check()
                 self._submit()
+            interrupts.check()
             if not session.pending:
                 return
             for result in session.collect("next"):
                 lease.check()
+                interrupts.check()
                 self._take_in(result)
 
     def tell(

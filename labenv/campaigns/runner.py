@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from labenv.campaigns import provenance
+from labenv.campaigns.interrupts import heeded_interrupts
 from labenv.campaigns.lease_keeper import LEASE_TTL_S, LeaseKeeper
 from labenv.campaigns.loop import CampaignLoop
 from labenv.campaigns.replayed_lab import ReplayedLab
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 class CampaignRunner:
     """Runs one campaign of a store, from the start or from where it was left, to its end.
 
-    An interruption (Ctrl-C, an error of the policy's or the store's) leaves the campaign resumable.
+    An interruption (Ctrl-C, SIGTERM, an error of the policy's or the store's) leaves the campaign
+    resumable.
 
     Args:
         store: Where everything is written down.
@@ -103,9 +105,13 @@ class CampaignRunner:
         Raises:
             PolicyError: If the policy fails.
             StoreError: If another process runs the campaign, or the store cannot be written.
+            KeyboardInterrupt: If Ctrl-C or SIGTERM came, also where Python could not pass it on.
         """
         config, seed = self._config, self._record.seed
-        with LeaseKeeper(self._store, self.campaign_id, self._lease_ttl_s) as lease:
+        with (
+            heeded_interrupts() as interrupts,
+            LeaseKeeper(self._store, self.campaign_id, self._lease_ttl_s) as lease,
+        ):
             self.has_led = True
             journal = self._store.journal(self.campaign_id)
             past = tuple(journal.events())
@@ -127,7 +133,7 @@ class CampaignRunner:
             if changed:
                 loop.tell("warning", message=changed)
             try:
-                loop.run(lease)
+                loop.run(lease, interrupts)
             finally:
                 session.close()
             self._store.finish_campaign(self.campaign_id, "finished")

@@ -17,8 +17,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: Words after the program's name; those of the process if None.
 
     Returns:
-        0 for success, 1 for a failure, 2 for wrong usage or input, 130 if interrupted, 141 if
-        whoever read the output went away.
+        0 for success, 1 for a failure, 2 for wrong usage or input, 130 if interrupted by
+        Ctrl-C, 143 by SIGTERM, 141 if whoever read the output went away.
     """
     from labenv.cli.entry import run_command_line
 

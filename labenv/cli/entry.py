@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from labenv.campaigns.interrupts import heeded_interrupts
 from labenv.cli.output import tell
 from labenv_schemas.errors import BoundaryError, LabEnvError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from types import FrameType
 
-OK, FAILURE, USAGE, INTERRUPTED, PIPE_CLOSED = 0, 1, 2, 130, 141
+    from labenv.campaigns.interrupts import Interrupts
+
+OK, FAILURE, USAGE, PIPE_CLOSED = 0, 1, 2, 141
 
 
 def run_command_line(arguments: Sequence[str] | None = None) -> int:
@@ -33,11 +34,15 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = _take_flag(words, "--debug")
     _make_output_safe()
+    with heeded_interrupts() as interrupts:
+        return _answer(words, interrupts, debug=debug)
+
+
+def _answer(words: list[str], interrupts: Interrupts, *, debug: bool) -> int:
     try:
-        with suppress(ValueError, AttributeError):  # not the main thread, or no such signal
-            signal.signal(signal.SIGTERM, _interrupt)
         code = _invoke(words)
         sys.stdout.flush()
+        interrupts.check()
     except BrokenPipeError:
         return _reader_gone()
     except SystemExit as stop:  # how click answers a broken pipe
@@ -45,9 +50,10 @@ def run_command_line(arguments: Sequence[str] | None = None) -> int:
             return _reader_gone()
         raise
     except KeyboardInterrupt:
-        tell("interrupted")
-        return INTERRUPTED
+        return _interrupted(interrupts)
     except Exception as error:
+        if interrupts.number is not None or _is_abort(error):
+            return _interrupted(interrupts)
         if debug:
             raise
         return _explain(error)
@@ -61,6 +67,18 @@ def _invoke(words: list[str]) -> int:
     return result if isinstance(result, int) else OK
 
 
+def _interrupted(interrupts: Interrupts) -> int:
+    tell("interrupted")
+    return interrupts.exit_code
+
+
+def _is_abort(error: Exception) -> bool:
+    """Return whether an error is what click makes of KeyboardInterrupt."""
+    import typer
+
+    return isinstance(error, typer.Abort)
+
+
 def _reader_gone() -> int:
     """Return the exit code of a closed pipe; what is still buffered goes nowhere, in silence."""
     with suppress(OSError, ValueError):
@@ -69,11 +87,6 @@ def _reader_gone() -> int:
 
 
 def _explain(error: Exception) -> int:
-    import typer
-
-    if isinstance(error, typer.Abort):
-        tell("interrupted")
-        return INTERRUPTED
     explain = getattr(error, "format_message", None)
     if explain is not None:  # click's own errors, from whichever click typer uses
         usage = getattr(error, "ctx", None)
@@ -111,8 +124,3 @@ def _make_output_safe() -> None:
         if reconfigure is not None:
             with suppress(ValueError, OSError):
                 reconfigure(errors="replace")
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    del number, frame
-    raise KeyboardInterrupt

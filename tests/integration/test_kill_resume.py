@@ -155,16 +155,68 @@ def test_two_processes_cannot_run_one_campaign(campaign: Path, tmp_path: Path) -
     assert "nothing is lost" not in second.stderr
 
 
-def test_an_interrupt_leaves_a_resumable_campaign(campaign: Path, tmp_path: Path) -> None:
+def hear_interrupts() -> None:
+    """Undo what a shell does to a job in its background: let it ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
+def test_an_interrupt_leaves_a_resumable_campaign(
+    campaign: Path, tmp_path: Path, number: signal.Signals
+) -> None:
     store = tmp_path / "store.sqlite"
-    words = command("run", campaign, "--store", store, "--experiments", "400", "--policy", "sobol")
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    # So many experiments that none of this machine's speed lets it finish before the signal.
+    words = command(
+        "run", campaign, "--store", store, "--experiments", "100000", "--policy", "sobol"
+    )
+    process = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
+    )
+    assert process.stderr is not None
+    assert "begins" in process.stderr.readline()
+    process.send_signal(number)
+    try:
+        _, errors = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 128 + number
+    assert "Traceback" not in errors
+    assert f"labenv run --resume c00001 --store {store}" in errors
+    listed = json.loads(labenv("list", "--store", store, "--format", "json"))
+    assert [record["status"] for record in listed] == ["interrupted"]
+
+
+def test_a_second_interrupt_stops_at_once(campaign: Path, tmp_path: Path) -> None:
+    store = tmp_path / "store.sqlite"
+    words = ("run", campaign, "--store", store, "--experiments", "100000", "--policy", "sobol")
+    # A campaign whose every cleanup hangs, as a store on a lost network drive would.
+    code = (
+        "import sys, time; from labenv.cli import main; from labenv.store import Store; "
+        "Store.release = lambda *_: time.sleep(120); "
+        f"sys.exit(main({[str(word) for word in words]!r}))"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        preexec_fn=hear_interrupts,
+    )
     assert process.stderr is not None
     assert "begins" in process.stderr.readline()
     process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
+    time.sleep(0.5)
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    try:
+        _, errors = process.communicate(timeout=10)
+    finally:
+        process.kill()
     assert process.returncode == 130
-    assert "Traceback" not in errors
-    assert f"labenv run --resume c00001 --store {store}" in errors
+    assert "stopped at once" in errors
     listed = json.loads(labenv("list", "--store", store, "--format", "json"))
     assert [record["status"] for record in listed] == ["interrupted"]
