@@ -34,6 +34,7 @@ class RecipeComparison:
         rationale: What of the plan is published and what is assumed.
         statement: What the authors found.
         published: Phase to reported weight fraction; None if only named, 0 if reported absent.
+        status: Of the outcome.
         simulated: Phases measured in the simulated lab.
         agrees: Whether the named phases are present and the absent ones absent; None if the
             experiment gave no analysis.
@@ -47,6 +48,7 @@ class RecipeComparison:
     rationale: str
     statement: str
     published: dict[str, float | None]
+    status: str
     simulated: tuple[PhaseFraction, ...]
     agrees: bool | None
     verdict: str
@@ -59,7 +61,11 @@ class RecipeComparison:
 
     @property
     def simulated_text(self) -> str:
-        """The simulated phases in words, those above the detection limit."""
+        """The simulated phases in words, those above the detection limit; else why none."""
+        if self.status == "invalid":
+            return "not run"
+        if self.agrees is None:
+            return "not measured"
         seen = [phase for phase in self.simulated if phase.weight_fraction >= DETECTION_LIMIT]
         return ", ".join(f"{p.name} {p.weight_fraction:.3f}" for p in seen) or "nothing crystalline"
 
@@ -97,6 +103,7 @@ def compare(recipe: Recipe, outcome: Outcome) -> RecipeComparison:
         rationale=" ".join((recipe.proposal.rationale or "").split()),
         statement=recipe.published.statement,
         published=published,
+        status=outcome.status,
         simulated=simulated,
         agrees=agrees,
         verdict=verdict,

@@ -92,7 +92,14 @@ def heeded_interrupts() -> Generator[Interrupts]:
 
 
 def _take_over(interrupts: Interrupts) -> dict[int, Any]:
-    """Handle the signals that nobody else handles, and return who handled them before."""
+    """Handle the signals that nobody else handles.
+
+    Args:
+        interrupts: What is to handle them.
+
+    Returns:
+        Each of these signals with who handled it before.
+    """
     before: dict[int, Any] = {}
     for number in (signal.SIGINT, signal.SIGTERM):
         handler = signal.getsignal(number)

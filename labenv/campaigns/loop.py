@@ -105,6 +105,8 @@ class CampaignLoop:
         if self._on_progress is None:
             return
         best = self._session.best
+        if best is not None and best.outcome.status != "ok":
+            best = None  # the score 0 of a plan that was not carried out
         self._on_progress(
             Progress(
                 kind=kind,
@@ -116,6 +118,7 @@ class CampaignLoop:
                 stations=self._lab.stations,
                 best_value=None if best is None else best.score.value,
                 best_index=None if best is None else self._indices[best.outcome.experiment_id],
+                goal=self._session.task.spec.goal_fraction,
                 index=index,
                 result=result,
                 replayed=index is not None and index in self._done,

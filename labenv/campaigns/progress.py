@@ -24,8 +24,9 @@ class Progress:
         finished: Outcomes so far.
         limit: Number of experiments in the budget, if it has one.
         stations: What each station is doing.
-        best_value: Best measured merit so far; None before the first.
+        best_value: Best score so far; None before the first.
         best_index: Experiment it came from.
+        goal: Score that is success; None if unknown.
         index: Experiment that was submitted or has finished.
         result: Its analysed and scored outcome, once finished.
         replayed: Whether this only repeats what an earlier run of the campaign did.
@@ -41,6 +42,7 @@ class Progress:
     stations: tuple[StationStatus, ...] = ()
     best_value: float | None = None
     best_index: int | None = None
+    goal: float | None = None
     index: int | None = None
     result: Result | None = None
     replayed: bool = False

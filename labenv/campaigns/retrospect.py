@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from labenv.campaigns.comparison import RecipeComparison, compare
 from labenv.campaigns.plan_text import plan_text
-from labenv.campaigns.setup import policy_name
+from labenv.campaigns.setup import budget_of, policy_name
 from labenv.campaigns.summary import CampaignSummary, ExperimentRow, StationUse
 from labenv.tasks import make_task
 from labenv_schemas.errors import UnknownPluginError
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from labenv.store import CampaignRecord, ExperimentRecord, Store
+    from labenv.tasks import Task
     from labenv_schemas.campaign import Recipe
     from labenv_schemas.outcome import Outcome
-    from labenv_schemas.task import TaskSpec
 
 
 def summarise(store: Store, campaign: str) -> CampaignSummary:
@@ -32,7 +32,9 @@ def summarise(store: Store, campaign: str) -> CampaignSummary:
     """
     record = store.campaign(campaign)
     experiments = store.experiments(record.campaign_id)
-    spec = _spec(record)
+    task = _task(record)
+    spec = None if task is None else task.spec
+    limit_s = _lab_time_limit_s(record, task)
     return CampaignSummary(
         campaign_id=record.campaign_id,
         name=record.name,
@@ -46,8 +48,9 @@ def summarise(store: Store, campaign: str) -> CampaignSummary:
         parallelism=record.config.parallelism,
         begun_at=record.created_at,
         provenance=_provenance(store, record),
-        rows=tuple(_row(record, experiment) for experiment in experiments),
+        rows=tuple(_row(record, experiment, limit_s) for experiment in experiments),
         uses=_uses(experiments),
+        lab_time_limit_s=limit_s,
     )
 
 
@@ -72,12 +75,30 @@ def comparisons(store: Store, campaign: str) -> tuple[RecipeComparison, ...]:
     return tuple(found)
 
 
-def _spec(record: CampaignRecord) -> TaskSpec | None:
+def goal_of(record: CampaignRecord) -> float | None:
+    """Return the score that is success in a campaign.
+
+    Args:
+        record: The campaign.
+
+    Returns:
+        The score, 0 to 1; None if the task's plug-in is no longer installed.
+    """
+    task = _task(record)
+    return None if task is None else task.spec.goal_fraction
+
+
+def _task(record: CampaignRecord) -> Task | None:
     """Return the campaign's task, or None if its plug-in is no longer installed."""
     try:
-        return make_task(record.config.task).spec
+        return make_task(record.config.task)
     except UnknownPluginError:
         return None
+
+
+def _lab_time_limit_s(record: CampaignRecord, task: Task | None) -> float | None:
+    budget = record.config.budget if task is None else budget_of(record.config, task)
+    return None if budget is None else budget.lab_time_s
 
 
 def _provenance(store: Store, record: CampaignRecord) -> dict[str, str]:
@@ -100,7 +121,9 @@ def _recipe(record: CampaignRecord, index: int) -> Recipe | None:
     return recipes[index] if index < len(recipes) else None
 
 
-def _row(record: CampaignRecord, experiment: ExperimentRecord) -> ExperimentRow:
+def _row(
+    record: CampaignRecord, experiment: ExperimentRecord, limit_s: float | None
+) -> ExperimentRow:
     outcome, score = experiment.outcome, experiment.score
     analysis = None if outcome is None else outcome.phase_analysis
     recipe = _recipe(record, experiment.index)
@@ -120,6 +143,7 @@ def _row(record: CampaignRecord, experiment: ExperimentRecord) -> ExperimentRow:
         analysis_status=None if analysis is None else analysis.status,
         message=_message(outcome, "" if score is None else score.reason),
         recipe=None if recipe is None else recipe.name,
+        late=outcome is not None and limit_s is not None and outcome.finished_s > limit_s,
     )
 
 

@@ -20,7 +20,8 @@ class ExperimentRow:
         experiment_id: Name in the store.
         status: Of the outcome, or ``"running"``.
         plan: The proposal in one line.
-        value: Measured merit in [0, 1]; None if it must not be scored.
+        value: Score in [0, 1]: what the measurement shows of the target; None if it must not be
+            scored.
         reward: Step reward; None while running.
         success: Whether the goal was reached.
         submitted_s: Lab clock, s.
@@ -30,6 +31,7 @@ class ExperimentRow:
         analysis_status: Of the last analysis, or None.
         message: Why the outcome is not ``ok``, or why the score is what it is.
         recipe: Name of the published recipe that was replayed, if one was.
+        late: Whether it finished after the limit of lab time, and is therefore not scored.
     """
 
     index: int
@@ -46,6 +48,12 @@ class ExperimentRow:
     analysis_status: str | None = None
     message: str = ""
     recipe: str | None = None
+    late: bool = False
+
+    @property
+    def status_text(self) -> str:
+        """The status in words; ``late`` for what went well but came after the limit."""
+        return "late" if self.late and self.status == "ok" else self.status.replace("_", " ")
 
 
 @dataclass(frozen=True)
@@ -82,7 +90,7 @@ class CampaignSummary:
         status: ``running``, ``finished``, ``interrupted``, ...
         task: Name of the task.
         target: Formula of the target.
-        goal_fraction: Measured fraction of the target that counts as success.
+        goal_fraction: Score that counts as success.
         policy: Name of the policy, or ``"recipes"``.
         seed: Of the campaign.
         parallelism: Proposals in flight at most.
@@ -90,6 +98,7 @@ class CampaignSummary:
         provenance: Versions and hashes.
         rows: Experiments in order of submission.
         uses: Operations in order of start.
+        lab_time_limit_s: Limit of lab time in the budget, s, if it has one.
     """
 
     campaign_id: str
@@ -106,11 +115,12 @@ class CampaignSummary:
     provenance: dict[str, str] = field(default_factory=dict[str, str])
     rows: tuple[ExperimentRow, ...] = ()
     uses: tuple[StationUse, ...] = ()
+    lab_time_limit_s: float | None = None
 
     @property
     def best(self) -> ExperimentRow | None:
-        """The experiment of highest measured merit, the earliest of equals; None if none scored."""
-        scored = [row for row in self.rows if row.value is not None]
+        """The experiment of highest score, the earliest of equals; None if nothing was measured."""
+        scored = [row for row in self.rows if row.value is not None and row.status == "ok"]
         return max(scored, key=lambda row: (row.value or 0.0, -row.index), default=None)
 
     @property
@@ -129,8 +139,13 @@ class CampaignSummary:
         """Sum over the experiments, in the lab's currency."""
         return sum(row.cost for row in self.rows)
 
+    @property
+    def late_rows(self) -> tuple[ExperimentRow, ...]:
+        """Experiments that finished after the limit of lab time."""
+        return tuple(row for row in self.rows if row.late)
+
     def best_so_far(self) -> list[tuple[ExperimentRow, float]]:
-        """Return the highest merit known after each scored outcome.
+        """Return the highest score known after each scored outcome.
 
         Returns:
             Pairs of the experiment and the best value then, in order of outcomes.

@@ -15,7 +15,7 @@ app = typer.Typer(
         "carry them out, and be judged by what was measured."
     ),
     epilog=(
-        "\b\nExit codes: 0 success, 1 failure, 2 wrong usage or input, 130 interrupted.\n"
+        "\b\nExit codes: 0 success, 1 failure, 2 wrong usage or input, 130 or 143 interrupted.\n"
         "--debug anywhere on the line shows the traceback of an error."
     ),
     no_args_is_help=True,

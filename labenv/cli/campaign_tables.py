@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import duration_text
+from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, score_text
 from labenv.cli.output import print_lines, print_table
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 _COLUMNS = {
     "index": "#",
     "status": "status",
-    "value": "measured",
+    "value": "score",
     "reward": "reward",
     "finished": "after",
     "plan": "plan",
@@ -33,7 +34,8 @@ def print_summary(summary: CampaignSummary) -> None:
     """
     best = summary.best
     marked = None if best is None else summary.rows.index(best)
-    print_table([_cells(row) for row in summary.rows], _COLUMNS, numbers=_NUMBERS, marked=marked)
+    cells = [_cells(row, summary.goal_fraction) for row in summary.rows]
+    print_table(cells, _COLUMNS, numbers=_NUMBERS, marked=marked)
     print_lines("", *_result_lines(summary))
 
 
@@ -118,28 +120,17 @@ def row_json(row: ExperimentRow) -> dict[str, Any]:
         "analysis_status": row.analysis_status,
         "message": row.message,
         "recipe": row.recipe,
+        "late": row.late,
     }
 
 
-def fraction_text(value: float | None) -> str:
-    """Return a fraction for a table.
-
-    Args:
-        value: The fraction, or None.
-
-    Returns:
-        Three decimals, or a dash.
-    """
-    return "-" if value is None else f"{value:.3f}"
-
-
-def _cells(row: ExperimentRow) -> dict[str, str]:
+def _cells(row: ExperimentRow, goal: float) -> dict[str, str]:
     phases = [f"{p.name} {p.weight_fraction:.3f}" for p in row.phases if p.weight_fraction >= 5e-4]
     found = ", ".join(phases[:3]) + (" ..." if len(phases) > 3 else "")
     return {
         "index": str(row.index),
-        "status": row.status.replace("_", " "),
-        "value": fraction_text(row.value),
+        "status": row.status_text,
+        "value": score_text(row.value, goal),
         "reward": "-" if row.reward is None else f"{row.reward:+.3f}",
         "finished": "-" if row.finished_s is None else duration_text(row.finished_s),
         "plan": f"{row.recipe}: {row.plan}" if row.recipe else row.plan,
@@ -161,13 +152,20 @@ def _result_lines(summary: CampaignSummary) -> list[str]:
         f"time, cost {summary.cost:,.0f}"
     ]
     if best is None:
-        return [*lines, "best: nothing could be scored"]
-    reached = "reached" if best.success else "not reached"
-    lines.append(
-        f"best: {fraction_text(best.value)} {summary.target} measured, experiment {best.index} "
-        f"({best.experiment_id}); goal {summary.goal_fraction:g} {reached}"
-    )
-    return [*lines, f"      {best.plan}"]
+        lines.append("best: nothing could be scored")
+    else:
+        goal = summary.goal_fraction
+        reached = "reached" if best.success else "not reached"
+        why = f" ({best.message})" if best.message else ""
+        lines += [
+            f"best: score {score_text(best.value, goal)}{why}, experiment {best.index} "
+            f"({best.experiment_id}); goal {goal:g} {reached}",
+            f"      {best.plan}",
+            WHAT_A_SCORE_IS,
+        ]
+    if summary.late_rows:
+        lines.append(late_text(summary))
+    return lines
 
 
 def _comparison_json(item: RecipeComparison) -> dict[str, Any]:
@@ -178,6 +176,7 @@ def _comparison_json(item: RecipeComparison) -> dict[str, Any]:
         "statement": item.statement,
         "plan": item.plan,
         "rationale": item.rationale,
+        "status": item.status,
         "simulated": [phase.model_dump(mode="json") for phase in item.simulated],
         "agrees": item.agrees,
         "verdict": item.verdict,

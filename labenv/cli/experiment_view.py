@@ -49,7 +49,7 @@ def print_experiment(record: ExperimentRecord) -> None:
         print_lines(f"why: {' '.join(record.proposal.rationale.split())}")
     if record.score is not None:
         value = "not scored" if record.score.value is None else f"{record.score.value:.4f}"
-        print_lines(f"measured: {value}, reward {record.score.reward:+.4f} ({record.score.reason})")
+        print_lines(f"score: {value}, reward {record.score.reward:+.4f} ({record.score.reason})")
     if record.outcome is None:
         print_lines("its outcome is not known yet")
         return

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Protocol, Self
 
 from labenv.campaigns.plan_text import duration_text
+from labenv.campaigns.score_text import score_text
 from labenv.cli.output import console
 
 if TYPE_CHECKING:
@@ -123,11 +124,12 @@ def _result_line(progress: Progress) -> str:
         return ""
     total = "" if progress.limit is None else f"/{progress.limit}"
     status = result.outcome.status.replace("_", " ")
-    value = "not scored" if result.score.value is None else f"measured {result.score.value:.3f}"
+    scored = result.score.value is not None
+    value = f"score {score_text(result.score.value, progress.goal)}" if scored else "not scored"
     said = value if result.outcome.status == "ok" else f"{status}: {result.outcome.message}"
     best = ""
     if progress.best_value is not None:
-        best = f" | best {progress.best_value:.3f} (experiment {progress.best_index})"
+        best = f" | best {_best(progress)} (experiment {progress.best_index})"
     return (
         f"[{progress.finished}{total}] {duration_text(progress.lab_time_s):>7} | "
         f"experiment {progress.index}: {said}{best}"
@@ -143,11 +145,11 @@ def _panel(progress: Progress) -> RenderableType:
     from rich.text import Text
 
     facts = Table.grid(padding=(0, 3))
-    best = "-" if progress.best_value is None else f"{progress.best_value:.3f}"
+    best = _best(progress)
     if progress.best_index is not None:
         best += f" (experiment {progress.best_index})"
     done = f"{progress.finished}" + ("" if progress.limit is None else f" of {progress.limit}")
-    facts.add_row("lab time", duration_text(progress.lab_time_s), "best so far", best)
+    facts.add_row("lab time", duration_text(progress.lab_time_s), "best score", best)
     facts.add_row("experiments", done, "in flight", str(progress.submitted - progress.finished))
     stations = Table.grid(padding=(0, 2))
     for station in progress.stations:
@@ -163,6 +165,10 @@ def _panel(progress: Progress) -> RenderableType:
         parts.append(Padding(bar, (0, 0, 1, 0)))
     parts.append(stations)
     return Panel(Group(*parts), title=f"campaign {progress.campaign_id}", title_align="left")
+
+
+def _best(progress: Progress) -> str:
+    return score_text(progress.best_value, progress.goal)
 
 
 def _number(experiment_id: str | None) -> str:

@@ -20,6 +20,7 @@ from labenv.cli.output import (
     writing,
 )
 from labenv.cli.stores import open_store
+from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
     from labenv.store import CampaignRecord, ExperimentRecord, Store
@@ -29,7 +30,9 @@ LIST_EXAMPLES = examples("labenv list", "labenv list --format json")
 SHOW_EXAMPLES = examples(
     "labenv show c3/17", "labenv show c00003-0017 --format json", "labenv show latest"
 )
-EXPORT_EXAMPLES = examples("labenv export latest --format csv --out campaign.csv")
+EXPORT_EXAMPLES = examples(
+    "labenv export latest --out campaign.csv", "labenv export c3 --out campaign.jsonl"
+)
 
 CampaignArgument = Annotated[
     str,
@@ -45,6 +48,15 @@ class ExportFormat(StrEnum):
     CSV = "csv"
     PARQUET = "parquet"
     JSONL = "jsonl"
+
+
+_EXPORT_SUFFIXES = {
+    ".csv": ExportFormat.CSV,
+    ".parquet": ExportFormat.PARQUET,
+    ".pq": ExportFormat.PARQUET,
+    ".jsonl": ExportFormat.JSONL,
+    ".ndjson": ExportFormat.JSONL,
+}
 
 
 def report(
@@ -72,16 +84,21 @@ def list_campaigns(
     store: StoreOption = DEFAULT_STORE, format_: FormatOption = OutputFormat.TABLE
 ) -> None:
     """List the campaigns of a store."""
+    from labenv.campaigns.retrospect import goal_of
+    from labenv.campaigns.score_text import score_text
+
     with open_store(store) as opened:
-        rows = [_campaign_row(record) for record in opened.campaigns()]
+        records = opened.campaigns()
+    rows = [_campaign_row(record) for record in records]
     if format_ is OutputFormat.JSON:
         print_json(rows)
         return
     columns = {"campaign_id": "id", "status": "status", "policy": "policy", "seed": "seed"}
-    columns |= {"experiments": "done", "best": "best", "created": "begun", "name": "name"}
+    columns |= {"experiments": "done", "best": "best score", "created": "begun", "name": "name"}
     print_table(
-        [{**row, "best": "-" if row["best_value"] is None else f"{row['best_value']:.3f}",
-          "created": row["created_at"][:16].replace("T", " ")} for row in rows],
+        [{**row, "best": score_text(record.best_value, goal_of(record)),
+          "created": row["created_at"][:16].replace("T", " ")}
+         for row, record in zip(rows, records, strict=True)],
         columns,
         numbers=frozenset({"seed", "experiments", "best"}),
     )  # fmt: skip
@@ -118,15 +135,50 @@ def export(
         Path, typer.Option(metavar="FILE", help="File to write; replaced if it exists.")
     ],
     format_: Annotated[
-        ExportFormat,
-        typer.Option("--format", help="csv and parquet: a row an experiment; jsonl: everything."),
-    ] = ExportFormat.CSV,
+        ExportFormat | None,
+        typer.Option(
+            "--format",
+            help="csv and parquet: a row an experiment; jsonl: everything, a line an experiment. "
+            "By default what the file's name ends with.",
+        ),
+    ] = None,
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
-    """Write a campaign to a CSV, Parquet or JSON file."""
+    """Write a campaign to a CSV, Parquet or JSON-lines file."""
+    wanted = _export_format(out, format_)
     with writing(out, "export"), open_store(store) as opened:
-        written = opened.export(campaign, out, format_.value)
+        written = opened.export(campaign, out, wanted.value)
     print_lines(str(written))
+
+
+def _export_format(out: Path, asked: ExportFormat | None) -> ExportFormat:
+    """Return the format of an export.
+
+    Args:
+        out: The file to write.
+        asked: What the user asked for, if anything.
+
+    Returns:
+        What was asked for, or what the file's name says.
+
+    Raises:
+        ConfigError: If the name says nothing, or something else than what was asked for.
+    """
+    suffix = out.suffix.lower()
+    named = _EXPORT_SUFFIXES.get(suffix)
+    if named is None and asked is None:
+        says = f"ends with {suffix}" if suffix else "has no ending"
+        hint = " (JSON lines: one experiment a line)" if suffix == ".json" else ""
+        raise ConfigError(
+            f"the export's format is not clear: {out.name} {says}; end it with .csv, .parquet or "
+            f".jsonl{hint}, or add --format csv, parquet or jsonl"
+        )
+    if named is not None and asked is not None and named is not asked:
+        raise ConfigError(
+            f"--format {asked.value} does not go with {out.name}, which says {named.value}; leave "
+            f"out --format, or end the name with .{asked.value}"
+        )
+    return asked or named or ExportFormat.CSV
 
 
 def _find(store: Store, words: str) -> ExperimentRecord | str:

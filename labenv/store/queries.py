@@ -126,7 +126,7 @@ def _campaign_records(connection: Connection, number: int | None = None) -> list
     ranked = (
         select(Experiment.campaign_id, Experiment.name, Reward.value, rank.label("rank"))
         .join(Reward, Reward.experiment_id == Experiment.id)
-        .where(Reward.value.is_not(None), ours)
+        .where(Reward.value.is_not(None), Experiment.status == "ok", ours)
         .subquery()
     )
     best = {

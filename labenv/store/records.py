@@ -82,7 +82,7 @@ class CampaignRecord:
         finished_at: Wall clock, UTC; None while it has not ended.
         experiments: Number with an outcome.
         pending: Number submitted without an outcome.
-        best_value: Highest measured merit; None if nothing was scored.
+        best_value: Highest score of what was carried out; None if nothing was scored.
         best_experiment_id: Which experiment that was.
         lease: Who leads it now, if anyone.
     """

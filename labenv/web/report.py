@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import duration_text
 from labenv.campaigns.provenance import versions
+from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, score_text
 from labenv.web.diffraction_chart import diffraction_chart
 from labenv.web.progress_chart import progress_chart
 from labenv.web.timeline_chart import timeline_chart
@@ -61,7 +62,9 @@ def render_report(
         best=best,
         comparisons=comparisons,
         comparison_note=_comparison_note(comparisons),
-        rows=[_row(row, row is best) for row in summary.rows[:_MOST_ROWS]],
+        rows=[_row(row, summary, row is best) for row in summary.rows[:_MOST_ROWS]],
+        what_a_score_is=_sentence(WHAT_A_SCORE_IS),
+        late=_sentence(late_text(summary)) if summary.late_rows else "",
         facts=_facts(summary),
     )
 
@@ -92,8 +95,8 @@ def _tiles(summary: CampaignSummary) -> list[dict[str, str]]:
     best = summary.best
     reached = next((row for row in summary.finished_rows if row.success), None)
     tiles = [
-        _tile(f"best {summary.target}, measured", "–" if best is None else _fraction(best.value),
-              "" if best is None else f"experiment {best.index}"),
+        _tile("best score", "–" if best is None else score_text(best.value, summary.goal_fraction),
+              "" if best is None else f"experiment {best.index}: {best.message}".rstrip(": ")),
         _tile(f"goal {summary.goal_fraction:g}", "reached" if reached else "not reached",
               f"by experiment {reached.index}" if reached else ""),
         _tile("experiments", str(len(summary.finished_rows)), _failures(summary)),
@@ -112,21 +115,21 @@ def _tile(label: str, value: str, note: str) -> dict[str, str]:
 def _failures(summary: CampaignSummary) -> str:
     counts: dict[str, int] = {}
     for row in summary.finished_rows:
-        if row.status != "ok":
-            counts[row.status] = counts.get(row.status, 0) + 1
-    return ", ".join(f"{count} {name.replace('_', ' ')}" for name, count in sorted(counts.items()))
+        if row.status_text != "ok":
+            counts[row.status_text] = counts.get(row.status_text, 0) + 1
+    return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 
-def _row(row: ExperimentRow, is_best: bool) -> dict[str, Any]:
+def _row(row: ExperimentRow, summary: CampaignSummary, is_best: bool) -> dict[str, Any]:
     phases = ", ".join(f"{p.name} {p.weight_fraction:.3f}" for p in row.phases if p.weight_fraction)
     return {
         "best": is_best,
         "index": row.index,
         "plan": f"{row.recipe}: {row.plan}" if row.recipe else row.plan,
-        "message": row.message if row.status != "ok" else "",
-        "status": row.status.replace("_", " "),
-        "status_class": "soft" if row.status in {"ok", "running"} else "bad",
-        "value": _fraction(row.value),
+        "message": row.message if row.status_text != "ok" else "",
+        "status": row.status_text,
+        "status_class": "soft" if row.status_text in {"ok", "running"} else "bad",
+        "value": score_text(row.value, summary.goal_fraction).replace("-", "–"),
         "reward": "–" if row.reward is None else f"{row.reward:+.3f}",
         "phases": phases or "–",
         "finished": "–" if row.finished_s is None else duration_text(row.finished_s),
@@ -161,8 +164,8 @@ def _phases(scan: FittedScan | None) -> list[dict[str, str]]:
     return rows
 
 
-def _fraction(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3f}"
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
 
 
 def _comparison_note(comparisons: Sequence[RecipeComparison]) -> str:

@@ -41,7 +41,11 @@ def element(name: str, *children: str, **attributes: object) -> str:
     return f"<{name}{written}>{''.join(children)}</{name}>"
 
 
-def text(x: float, y: float, content: str, class_: str = "", anchor: str = "start") -> str:
+Anchor = Literal["start", "middle", "end"]
+_LETTER_PX = 6.8  # more than a character of the charts' 12 px text takes, so that boxes are safe
+
+
+def text(x: float, y: float, content: str, class_: str = "", anchor: Anchor = "start") -> str:
     """Return a text element.
 
     Args:
@@ -55,6 +59,25 @@ def text(x: float, y: float, content: str, class_: str = "", anchor: str = "star
         The markup.
     """
     return element("text", escape(content), x=x, y=y, class_=class_ or None, text_anchor=anchor)
+
+
+def text_box(
+    x: float, y: float, content: str, anchor: Anchor = "start"
+) -> tuple[float, float, float, float]:
+    """Return about where a text of 12 px lies.
+
+    Args:
+        x: Position, px.
+        y: Baseline, px.
+        content: The text.
+        anchor: What of the text stands at `x`.
+
+    Returns:
+        Left, right, top and bottom edge, px.
+    """
+    width = _LETTER_PX * len(content)
+    left = x - width * {"start": 0.0, "middle": 0.5, "end": 1.0}[anchor]
+    return left, left + width, y - 11.0, y + 3.0
 
 
 def tooltip(content: str) -> str:

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 _WIDTH = 960
 _LEFT, _RIGHT = 150, 930
 _TOP = 16
-_ROW = 30
-_BAR = 18
+_ROW = 38
+_BAR = 20
 _DAY_S = 86_400.0
 _MOST_BARS = 8_000
 _ROOM_FOR_NUMBER_PX = 16.0
@@ -86,8 +86,8 @@ def _station_label(station: str, own: list[StationUse], end_s: float, y: float) 
     return element(
         "g",
         tooltip(f"{station}: busy {busy:.0%} of the time, {len(own)} operations"),
-        text(_LEFT - 12, y + _BAR - 8, station.replace("_", " "), "station", "end"),
-        text(_LEFT - 12, y + _BAR + 4, f"{busy:.0%} busy", "tick", "end"),
+        text(_LEFT - 12, y + _BAR - 9, station.replace("_", " "), "station", "end"),
+        text(_LEFT - 12, y + _BAR + 5, f"{busy:.0%} busy", "tick", "end"),
     )
 
 
@@ -110,5 +110,5 @@ def _bar(use: StationUse, across: Scale, y: float, unit_s: float, is_best: bool)
         element("rect", x=x, y=y, width=width - gap, height=_BAR, rx=2, class_=kind),
     ]
     if width > _ROOM_FOR_NUMBER_PX:
-        parts.append(text(x + (width - gap) / 2, y + 13, str(use.index), "on-bar", "middle"))
+        parts.append(text(x + (width - gap) / 2, y + 14, str(use.index), "on-bar", "middle"))
     return element("g", *parts)

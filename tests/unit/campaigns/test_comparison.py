@@ -75,3 +75,16 @@ def test_an_outcome_without_analysis_is_not_judged() -> None:
     assert compared.agrees is None
     assert compared.verdict == "the furnace broke"
     assert compared.differences == {}
+    assert compared.simulated_text == "not measured"
+
+
+def test_a_refused_recipe_was_not_run() -> None:
+    refused = Outcome(experiment_id="e", status="invalid", message="the furnace ends at 1600 °C")
+    compared = compare(recipe(BaTiO3=1.0), refused)
+    assert compared.simulated_text == "not run"
+    assert compared.verdict == "the furnace ends at 1600 °C"
+    assert compared.agrees is None
+
+
+def test_a_glass_shows_nothing_crystalline() -> None:
+    assert compare(recipe(BaTiO3=1.0), outcome()).simulated_text == "nothing crystalline"

@@ -52,7 +52,7 @@ def test_elsewhere_each_outcome_is_a_line(shown: Any) -> None:
     text = shown(progress("begun"), progress("submitted"), progress(), terminal=False)
     assert text.splitlines() == [
         "campaign c00001 begins",
-        "[3/10]     3 d | experiment 2: measured 0.900 | best 0.900 (experiment 2)",
+        "[3/10]     3 d | experiment 2: score 0.900 | best 0.900 (experiment 2)",
     ]
 
 
@@ -62,6 +62,13 @@ def test_a_terminal_shows_stations_queue_and_best(shown: Any) -> None:
                  "idle", "0.900 (experiment 2)"):  # fmt: skip
         assert said in text, said
     assert "\x1b[?25h" in text  # the cursor is shown again
+
+
+def test_a_score_short_of_the_goal_never_reads_as_the_goal(shown: Any) -> None:
+    for terminal in (False, True):
+        text = shown(progress(best_value=0.98987, goal=0.99), terminal=terminal)
+        assert "0.9899" in text
+        assert "0.990" not in text
 
 
 def test_what_went_wrong_is_said(shown: Any) -> None:

@@ -170,6 +170,42 @@ def test_report_again(finished: Any) -> None:
     assert Path("again.html").read_text() == Path("labenv-results/c00001.html").read_text()
 
 
+@pytest.mark.parametrize(
+    ("name", "beginning"),
+    [("x.csv", b"campaign_id"), ("x.PARQUET", b"PAR1"), ("x.pq", b"PAR1"), ("x.jsonl", b"{"),
+     ("x.ndjson", b"{")],
+)  # fmt: skip
+def test_the_format_of_an_export_is_that_of_its_name(
+    finished: Any, name: str, beginning: bytes
+) -> None:
+    assert finished("export", "c1", "--out", name).code == 0
+    assert Path(name).read_bytes().startswith(beginning)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            "--out x.json",
+            "x.json ends with .json; end it with .csv, .parquet or .jsonl (JSON lines",
+        ),
+        ("--out x.xlsx", "x.xlsx ends with .xlsx; end it with .csv, .parquet or .jsonl, or add"),
+        ("--out x", "x has no ending"),
+        ("--out x.parquet --format csv", "--format csv does not go with x.parquet, which says"),
+    ],
+)
+def test_an_export_of_unclear_format_is_refused(finished: Any, words: str, said: str) -> None:
+    answer = finished("export", "c1", *words.split())
+    assert answer.code == 2
+    assert said in answer.err
+    assert not list(Path().glob("x*"))
+
+
+def test_a_stated_format_goes_with_any_other_ending(finished: Any) -> None:
+    assert finished("export", "c1", "--format", "jsonl", "--out", "x.json").code == 0
+    assert json.loads(Path("x.json").read_text().splitlines()[0])["index"] == 0
+
+
 def test_export_in_every_format(finished: Any) -> None:
     for name in ("csv", "jsonl", "parquet"):
         assert finished("export", "c1", "--format", name, "--out", f"out.{name}").code == 0

@@ -36,10 +36,12 @@ def use(index: int, station: str, start_h: float, end_h: float, status: str = "o
     )
 
 
-def campaign(*rows: ExperimentRow, uses: tuple[StationUse, ...] = ()) -> CampaignSummary:
+def campaign(
+    *rows: ExperimentRow, uses: tuple[StationUse, ...] = (), name: str = "Test <campaign>"
+) -> CampaignSummary:
     return CampaignSummary(
         campaign_id="c00001",
-        name="Test <campaign>",
+        name=name,
         description="What it is for.",
         status="finished",
         task="batio3-synthesis",

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib.util
 import re
+import shutil
+import subprocess
 import sys
 from html.parser import HTMLParser
 from pathlib import Path
@@ -16,6 +19,7 @@ from labenv.errors import ConfigError
 from labenv.web.diffraction_chart import diffraction_chart
 from labenv.web.progress_chart import progress_chart
 from labenv.web.report import render_report, write_report
+from labenv.web.svg import text_box
 from labenv.web.timeline_chart import timeline_chart
 
 
@@ -132,6 +136,107 @@ def test_every_outcome_is_a_mark_with_its_plan_as_tooltip() -> None:
     for index in range(4):
         assert any(t.startswith(f"experiment {index}") and "plan <" in t for t in titles)
     assert any("not scored" in title for title in titles)
+
+
+def test_the_score_is_called_score_and_explained() -> None:
+    html = render_report(CAMPAIGN)
+    assert "Score: the measured weight fraction of the target less its standard unc" in html
+    assert "merit" not in html
+    assert '<th scope="col" class="num">Score</th>' in html
+    titles = ElementTree.fromstring(progress_chart(CAMPAIGN)).itertext()
+    assert any("experiment 2: score 0.980" in title for title in titles)
+
+
+def test_a_score_short_of_the_goal_never_reads_as_the_goal() -> None:
+    html = render_report(samples.campaign(samples.row(0, 0.96996)))
+    assert "not reached" in html
+    assert "0.96996" in html
+    assert "0.970" not in html
+
+
+def test_a_refused_plan_is_never_the_best() -> None:
+    summary = samples.campaign(samples.row(0, 0.0, "invalid"), samples.row(1, 0.0, "invalid"))
+    assert summary.best is None
+    assert "point best" not in render_report(summary)
+    assert samples.campaign(samples.row(0, 0.0, "invalid"), samples.row(1, 0.0)).best.index == 1
+
+
+def test_late_results_are_marked() -> None:
+    rows = (samples.row(0, 0.9), samples.row(1, None, "ok", late=True, message="after the budget"))
+    summary = dataclasses.replace(samples.campaign(*rows), lab_time_limit_s=15 * 3600.0)
+    html = render_report(summary)
+    for said in ("1 late", ">late</td>", "not scored: 1.", "after the budget", 'class="limit"'):
+        assert said in html, said
+    assert 'class="limit"' not in render_report(samples.campaign(samples.row(0, 0.9)))
+
+
+def boxes(svg: str, class_: str) -> list[tuple[float, float, float, float]]:
+    return [
+        text_box(
+            float(item.attrib["x"]),
+            float(item.attrib["y"]),
+            item.text or "",
+            item.attrib["text-anchor"],  # type: ignore[arg-type]
+        )
+        for item in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")
+        if set(class_.split()) <= set(item.attrib.get("class", "").split())
+    ]
+
+
+def overlap(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    return (
+        one[0] < other[1] and other[0] < one[1] and one[2] < other[3] - 1 and other[2] < one[3] - 1
+    )
+
+
+@pytest.mark.parametrize("best_at", range(12))
+def test_the_labels_of_the_best_curve_cover_no_mark(best_at: int) -> None:
+    rows = [
+        samples.row(index, 0.969 if index == best_at else 0.90 + 0.005 * index)
+        for index in range(12)
+    ]
+    svg = progress_chart(samples.campaign(*rows))
+    labels = boxes(svg, "note halo")
+    assert len(labels) == 2
+    assert not overlap(*labels)
+    marks = [
+        (float(item.attrib["cx"]), float(item.attrib["cy"]))
+        for item in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}circle")
+    ]
+    for left, right, top, bottom in labels:
+        assert not [1 for x, y in marks if left < x < right and top < y < bottom]
+
+
+def test_the_labels_of_the_timeline_stand_apart() -> None:
+    svg = timeline_chart(CAMPAIGN)
+    labels = sorted(boxes(svg, "station") + boxes(svg, "tick"), key=lambda box: box[2])
+    labels = [box for box in labels if box[0] < 140]
+    assert len(labels) >= 6
+    for index, one in enumerate(labels):
+        assert not [other for other in labels[index + 1 :] if overlap(one, other)]
+
+
+PROBE = """<body><iframe id="f" src="report.html" style="width:375px;height:3000px;border:0"></iframe>
+<script>f.onload = () => { const page = f.contentDocument.documentElement;
+document.title = page.scrollWidth + "/" + page.clientWidth }</script></body>"""
+
+
+@pytest.mark.skipif(shutil.which("chromium") is None, reason="needs chromium to lay the page out")
+def test_the_page_fits_a_phone(tmp_path: Path) -> None:
+    name = "BaTiO3_" + "a_name_without_any_space_" * 4
+    plain = samples.row(1, 0.5, plan="12.5 mmol BaCO3 + 12.5 mmol TiO2, 1200 degC", message=name)
+    html = render_report(samples.campaign(plain, uses=CAMPAIGN.uses, name=name), samples.scan())
+    (tmp_path / "report.html").write_text(html, encoding="utf-8")
+    (tmp_path / "probe.html").write_text(PROBE)
+    done = subprocess.run(
+        ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=3000",
+         "--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}",
+         "--dump-dom", (tmp_path / "probe.html").as_uri()],
+        capture_output=True, text=True, check=True, timeout=60,
+    )  # fmt: skip
+    found = re.search(r"<title>(\d+)/(\d+)</title>", done.stdout)
+    assert found is not None, done.stdout[:500]
+    assert found[1] == found[2]
 
 
 def test_every_operation_is_a_bar_of_its_length() -> None:
