@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labenv.analysis.batch_kernel import quantify_scans
+from labenv.physics.checks import all_between
 from labenv.physics.diffraction import DiffractometerSpec, line_pattern
 from labenv.physics.reflection_cache import reflections_of
 from labenv_schemas.errors import ConfigError
@@ -137,7 +138,7 @@ class PhaseQuantifier:
             raise ConfigError(
                 f"scans of shape {scans.shape} do not lie on the grid of {self.spec.points} points"
             )
-        if not np.isfinite(scans).all():
+        if not all_between(scans):
             raise ConfigError("a scan holds counts that are not finite")
         number, phases = len(scans), len(self.phases)
         fractions, errors = np.zeros((number, phases)), np.zeros((number, phases))

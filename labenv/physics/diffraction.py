@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from labenv.physics.checks import all_between
 from labenv.physics.profiles import (
     add_peaks,
     caglioti_deg2,
@@ -291,9 +292,7 @@ class PatternBasis:
             ],
             axis=1,
         )
-        if not (
-            np.isfinite(per_scan).all() and np.isfinite(weights).all() and (weights >= 0).all()
-        ):
+        if not (all_between(per_scan) and all_between(weights, 0.0)):
             raise SimulatorError("a weight fraction or scan setting is negative or not finite")
         low, high = self.spec.size_range_m
         rung = np.log(np.clip(sizes, low, high) / low) * ((_SIZE_NODES - 1) / np.log(high / low))

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labenv.physics.checks import ABOVE_ZERO, all_between
 from labenv_schemas.errors import ProposalError
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ class HeatProgram:
                 "a heat programme needs two arrays of one shape (samples, breakpoints >= 2), "
                 f"got {time.shape} and {temperature.shape}"
             )
-        if not (np.isfinite(time).all() and np.isfinite(temperature).all()):
+        if not (all_between(time) and all_between(temperature)):
             raise ProposalError("a heat programme's times and temperatures must be finite")
         if (time[:, 1:] < time[:, :-1]).any():
             raise ProposalError("a heat programme's times must not run backwards")
-        if (temperature <= 0.0).any():
+        if not all_between(temperature, ABOVE_ZERO):
             raise ProposalError("a heat programme's temperatures must be above 0 K")
 
     @property

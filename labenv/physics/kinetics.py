@@ -40,6 +40,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labenv.physics.checks import all_between
 from labenv.physics.furnace_program import HeatProgram, heat_program, stack_programs
 from labenv.physics.kinetics_powder import (
     PowderState,
@@ -227,7 +228,7 @@ def _rows(values: ArrayLike, count: int, what: str) -> Floats:
 
 
 def _positive(values: Floats, what: str) -> Floats:
-    if not (np.isfinite(values).all() and (values >= 0.0).all()):
+    if not all_between(values, 0.0):
         raise ProposalError(f"{what} must be finite and at least 0")
     return values
 
@@ -256,11 +257,10 @@ def _factors(
         )
     share = pressure[:, None, :] / STANDARD_PRESSURE_PA
     quotient = (share ** system.gas_stoichiometry[None]).prod(axis=2)
-    names = [gas.name for gas in system.gases]
-    co2 = pressure[:, names.index("CO2")] if "CO2" in names else np.zeros(count)
-    half = np.array([reaction.co2_half_pa for reaction in system.reactions])
     both = np.empty((count, len(system.reactions), 2))
-    both[:, :, 0], both[:, :, 1] = quotient, factors / (1.0 + co2[:, None] / half)
+    both[:, :, 0], both[:, :, 1] = quotient, factors
+    if system.co2_column is not None:
+        both[:, :, 1] /= 1.0 + pressure[:, system.co2_column, None] / system.co2_half_pa
     return both
 
 

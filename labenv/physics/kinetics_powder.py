@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labenv.physics.checks import ABOVE_ZERO, all_between
 from labenv_schemas.errors import ProposalError
 
 if TYPE_CHECKING:
@@ -116,14 +117,14 @@ def new_powder(
         raise ProposalError(
             f"amounts need shape (samples, {len(system.phases)}), got {amounts.shape}"
         )
-    if not (np.isfinite(amounts).all() and (amounts >= 0.0).all()):
+    if not all_between(amounts, 0.0):
         raise ProposalError("amounts must be finite and at least 0 mol")
     if (amounts.sum(axis=1) <= 0.0).any():
         raise ProposalError("a powder needs at least one phase with an amount above 0 mol")
     count = amounts.shape[0]
     radius = np.empty_like(amounts)
     radius[:] = np.asarray(particle_radius_m, dtype=np.float64)
-    if not (np.isfinite(radius).all() and (radius > 0.0).all()):
+    if not all_between(radius, ABOVE_ZERO):
         raise ProposalError("particle radii must be finite and above 0 m")
     size = np.where(amounts > 0.0, INITIAL_CRYSTALLITE_M, system.constants["nucleus_m"])
     state = PowderState(
@@ -138,7 +139,7 @@ def new_powder(
         gas_released_mol=np.zeros((count, len(system.gases))),
         liquid_share=np.zeros(count),
     )
-    if not ((state.contact > 0.0) & (state.contact <= 1.0)).all():
+    if not all_between(state.contact, ABOVE_ZERO, 1.0):
         raise ProposalError("contact must lie above 0 and at most 1")
     return _renew(system, state)
 
@@ -254,7 +255,7 @@ def press(state: PowderState, pressure_pa: ArrayLike) -> PowderState:
         ProposalError: If a pressure is negative or not finite.
     """
     pressure = np.broadcast_to(np.asarray(pressure_pa, dtype=np.float64), (len(state),))
-    if not bool(np.all(np.isfinite(pressure)) and np.all(pressure >= 0.0)):
+    if not all_between(pressure, 0.0):
         raise ProposalError("a pressing pressure must be finite and at least 0 Pa")
     factor = 1.0 + PRESS_GAIN * pressure / (pressure + PRESS_HALF_PA)
     return replace(state, packing=np.maximum(state.packing, factor))
@@ -264,6 +265,6 @@ def _duration(state: PowderState, duration_s: ArrayLike) -> Floats:
     time = np.asarray(duration_s, dtype=np.float64)
     if time.shape != (len(state),):
         time = np.broadcast_to(time, (len(state),))
-    if not (np.isfinite(time).all() and (time >= 0.0).all()):
+    if not all_between(time, 0.0):
         raise ProposalError("a mixing or milling time must be finite and at least 0 s")
     return time

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numba import njit
 
+from labenv.physics.checks import all_between
 from labenv_schemas.errors import SimulatorError
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def poisson_counts(
     """
     if mean.ndim != 2 or len(generators) != len(mean):
         raise SimulatorError(f"means of shape {mean.shape} need as many generators as rows")
-    if not np.isfinite(mean).all() or (mean < 0).any():
+    if not all_between(mean, 0.0):
         raise SimulatorError("expected counts must be finite and not negative")
     counts, deviates = np.empty(mean.shape), np.empty(mean.shape[1])
     for row, generator in enumerate(generators):

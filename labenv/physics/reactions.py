@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -164,6 +164,17 @@ class ReactionSystem:
     def phase_names(self) -> tuple[str, ...]:
         """Names of the phases, in array order."""
         return tuple(phase.name for phase in self.phases)
+
+    @cached_property
+    def co2_column(self) -> int | None:
+        """Column of CO2 in every (N, G) array; `None` if it is none of the gases."""
+        names = [gas.name for gas in self.gases]
+        return names.index("CO2") if "CO2" in names else None
+
+    @cached_property
+    def co2_half_pa(self) -> Floats:
+        """CO2 pressure at which each reaction is half as fast as without, Pa, shape (R,)."""
+        return np.array([reaction.co2_half_pa for reaction in self.reactions])
 
     def phase_index(self, name: str) -> int:
         """Return the position of a phase in every (N, P) array.
