@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import BaseModel, ValidationError
 
+from labenv.campaigns.published_phases import unknown_phases
 from labenv.campaigns.text_files import read_text_file
 from labenv.campaigns.yaml_lines import LocatedData, parse_yaml
 from labenv_schemas.base import parse
@@ -95,13 +96,28 @@ def parse_campaign(text: str, source: str = "campaign") -> CampaignConfig:
             f"{source}: the file is {found}; a campaign is a list of keys, beginning with 'name:'"
         )
     try:
-        return CampaignConfig.model_validate(located.data)
+        config = CampaignConfig.model_validate(located.data)
     except ValidationError as error:
-        faults = _root_faults(error.errors(include_url=False, include_context=False))
+        faults = _root_faults(error.errors(include_url=False))
         lines = [_explain(fault, located, source) for fault in faults[:_MOST_FAULTS]]
         if len(faults) > _MOST_FAULTS:
             lines.append(f"... and {len(faults) - _MOST_FAULTS} more")
         raise ConfigError("\n".join(lines)) from None
+    wrong = [
+        _at(("recipes", place, "published", "phases", name), located, source) + f": {message}"
+        for place, name, message in unknown_phases(config)
+    ]
+    if wrong:
+        raise ConfigError("\n".join(wrong[:_MOST_FAULTS]))
+    return config
+
+
+def _at(path: tuple[str | int, ...], located: LocatedData, source: str) -> str:
+    """Return file, line and key of a place in the data."""
+    line = located.line(path)
+    place = f"{source}:{line}" if line is not None else source
+    key = _written(path)
+    return f"{place}: {key}" if key else place
 
 
 def _root_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
@@ -119,18 +135,36 @@ def _root_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
 
 def _explain(fault: ErrorDetails, located: LocatedData, source: str) -> str:
     path = _path_in_data(fault["loc"], located.data)
-    line = located.line(path)
-    place = f"{source}:{line}" if line is not None else source
-    key = _written(path)
+    place = _at(path, located, source)
     if fault["type"] == "extra_forbidden":
-        return f"{place}: {key}: unknown key{_suggestion(path, located.data)}"
+        return f"{place}: unknown key{_suggestion(path, located.data)}"
     if fault["type"] == "missing":
-        return f"{place}: {key}: this key is missing"
+        return f"{place}: this key is missing"
     message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     given = fault.get("input")
+    if fault["type"] == "string_too_short":
+        wanted = _description(path, located.data)
+        asks = f"; it is for: {wanted}" if wanted else ""
+        return f"{place}: {given!r} is too short; write {_least(fault, 'character')}{asks}"
+    if fault["type"] == "too_short":
+        return f"{place}: needs {_least(fault, 'item')}"
     simple = isinstance(given, (str, int, float, bool)) and fault["type"] != "value_error"
     shown = f" (given: {given!r})" if simple else ""
-    return f"{place}: {key}: {message}{shown}" if key else f"{place}: {message}{shown}"
+    return f"{place}: {message}{shown}"
+
+
+def _least(fault: ErrorDetails, what: str) -> str:
+    least = fault.get("ctx", {}).get("min_length", 1)
+    return f"at least {least} {what}{'s' if least != 1 else ''}"
+
+
+def _description(path: Sequence[str | int], data: Any) -> str:  # noqa: ANN401 - any data
+    """Return what the key at a path is for."""
+    for model in _models_at(path[:-1], data):
+        field = model.model_fields.get(str(path[-1]))
+        if field is not None and field.description:
+            return field.description
+    return ""
 
 
 def _path_in_data(location: Sequence[str | int], data: Any) -> tuple[str | int, ...]:  # noqa: ANN401
@@ -159,7 +193,15 @@ def _suggestion(path: Sequence[str | int], data: Any) -> str:  # noqa: ANN401 - 
 
 
 def _allowed_keys(path: Sequence[str | int], data: Any) -> set[str]:  # noqa: ANN401 - any data
-    """Return the keys that the model at a path allows, following the data through unions."""
+    return {
+        field.alias or name
+        for model in _models_at(path, data)
+        for name, field in model.model_fields.items()
+    }
+
+
+def _models_at(path: Sequence[str | int], data: Any) -> list[type[BaseModel]]:  # noqa: ANN401
+    """Return the models that may stand at a path, following the data through unions."""
     models: list[type[BaseModel]] = [CampaignConfig]
     here = data
     for part in path:
@@ -175,7 +217,7 @@ def _allowed_keys(path: Sequence[str | int], data: Any) -> set[str]:  # noqa: AN
     if isinstance(here, dict) and "op" in here:
         tagged = [model for model in models if _tag(model) == here["op"]]
         models = tagged or models
-    return {field.alias or name for model in models for name, field in model.model_fields.items()}
+    return models
 
 
 def _tag(model: type[BaseModel]) -> object:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from labenv.campaigns.published_phases import unknown_phases
 from labenv.campaigns.recipe_policy import RecipePolicy
 from labenv.policies import Policy, make_policy
 from labenv.tasks import Task, make_task
@@ -34,9 +35,16 @@ def check_campaign(config: CampaignConfig) -> Task:
 
     Returns:
         Its task.
+
+    Raises:
+        ConfigError: If task and lab do not go together, the policy's options are wrong, or a recipe
+            names a phase that cannot be found.
     """
     policy_of(config)
-    return task_of(config)
+    task = task_of(config)
+    for place, _, message in unknown_phases(config):
+        raise ConfigError(f"recipe {config.recipes[place].name!r}: {message}")
+    return task
 
 
 def task_of(config: CampaignConfig) -> Task:

@@ -136,10 +136,11 @@ def _best_label(
     goal_y = merit(summary.goal_fraction)
     others += [(float(line_x), goal_y) for line_x in range(_LEFT, _RIGHT, 8)]
     others += _along_the_curve(summary, marks)
-    choices: list[tuple[float, float, Anchor]] = [
+    sides: tuple[tuple[float, Anchor], ...] = ((-10.0, "end"), (10.0, "start"))
+    choices = [
         (x + dx, y + dy, anchor)
         for dy in (20.0, -12.0, 36.0, -28.0, 52.0, 68.0)
-        for dx, anchor in ((-10.0, "end"), (10.0, "start"))
+        for dx, anchor in sides
     ]
 
     def cover(choice: tuple[float, float, Anchor]) -> int:

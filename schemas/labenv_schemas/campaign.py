@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import Field, model_validator
 
@@ -29,7 +29,9 @@ class LabConfig(Model):
     system: str = Field(default="Ba-Ti-C-O", description="Material system.")
     furnaces: int = Field(default=2, ge=1, le=64, description="Furnaces that work at once.")
     randomise: bool = Field(
-        default=True, description="Draw kinetics, purity, particle size and offsets per episode."
+        default=True,
+        description="Draw kinetics, purity, particle size and offsets per episode; where a campaign "
+        "replays recipes the default is false.",
     )
     machine_failure_rate: float = Field(
         default=0.0, ge=0.0, le=1.0, description="Chance that an operation fails for the machine."
@@ -77,6 +79,19 @@ class CampaignConfig(Model):
     recipes: tuple[Recipe, ...] = Field(
         default=(), description="Published recipes to replay in place of a policy."
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nominal_for_recipes(cls, data: Any) -> Any:  # noqa: ANN401 - any input may arrive
+        # A difference from what was published should be the model's, not the luck of a lot.
+        if not isinstance(data, dict) or not data.get("recipes"):
+            return data
+        lab = data.get("lab", {})
+        if isinstance(lab, LabConfig) and "randomise" not in lab.model_fields_set:
+            return {**data, "lab": lab.model_copy(update={"randomise": False})}
+        if isinstance(lab, dict) and "randomise" not in lab:
+            return {**data, "lab": {**lab, "randomise": False}}
+        return data
 
     @model_validator(mode="after")
     def _named_once(self) -> CampaignConfig:

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from labenv.campaigns import load_campaign, parse_campaign, with_overrides
+from labenv.campaigns.setup import check_campaign
 from labenv.errors import ConfigError
+from labenv_schemas import CampaignConfig, LabConfig
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 
@@ -89,6 +91,43 @@ def test_an_unknown_operation_lists_the_known_ones() -> None:
     assert "c.yaml:10: recipes[0].proposal.operations[1]:" in message
     assert "'bake'" in message
     assert "'heat'" in message
+
+
+def test_replayed_recipes_meet_the_nominal_lab_unless_the_file_says_otherwise() -> None:
+    assert parse_campaign(RECIPES).lab.randomise is False
+    assert parse_campaign(RECIPES + "lab: {furnaces: 3}\n").lab.randomise is False
+    assert parse_campaign(RECIPES + "lab: {randomise: true}\n").lab.randomise is True
+    assert parse_campaign("name: x").lab.randomise is True
+    assert parse_campaign("name: x\nrecipes: []").lab.randomise is True
+    recipes = parse_campaign(RECIPES).recipes
+    assert CampaignConfig(name="x", recipes=recipes, lab=LabConfig(furnaces=3)).lab.furnaces == 3
+    assert not CampaignConfig(name="x", recipes=recipes, lab=LabConfig(furnaces=3)).lab.randomise
+    assert CampaignConfig(name="x", recipes=recipes, lab=LabConfig(randomise=True)).lab.randomise
+    config = CampaignConfig(name="x", recipes=recipes, lab=LabConfig(randomise=True))
+    assert CampaignConfig.from_json(config.to_json()) == config
+
+
+def test_a_misspelt_published_phase_is_named_by_line_with_the_known_ones() -> None:
+    message = refused(RECIPES.replace("{BaTiO3: null}", "{BaTi03: 1.0, Ba2TiO4: null}"))
+    assert message.startswith("c.yaml:5: recipes[0].published.phases.BaTi03: no phase of the task")
+    assert "did you mean 'BaTiO3'? (known: " in message
+    assert "BaTiO3-tetragonal" in message
+    assert "Ba2TiO4:" not in message
+    config = parse_campaign(RECIPES)
+    data = config.model_dump(mode="json")
+    data["recipes"][0]["published"]["phases"] = {"BaTi03": 1.0}
+    with pytest.raises(ConfigError, match="recipe 'one': no phase of the task"):
+        check_campaign(CampaignConfig.model_validate(data))
+
+
+def test_what_is_too_short_says_what_to_write() -> None:
+    message = refused(RECIPES.replace("A. Author, J. Sources 1 (2000) 1", "ibid"))
+    assert message == (
+        "c.yaml:4: recipes[0].citation: 'ibid' is too short; write at least 8 characters; it is "
+        "for: Authors, journal, year, DOI."
+    )
+    text = RECIPES[: RECIPES.index("      operations")] + "      operations: []\n"
+    assert refused(text) == "c.yaml:7: recipes[0].proposal.operations: needs at least 1 item"
 
 
 def test_an_alias_bomb_is_refused_soon() -> None:

@@ -216,7 +216,7 @@ def test_the_labels_of_the_timeline_stand_apart() -> None:
         assert not [other for other in labels[index + 1 :] if overlap(one, other)]
 
 
-PROBE = """<body><iframe id="f" src="report.html" style="width:375px;height:3000px;border:0"></iframe>
+PROBE = """<body><iframe id="f" src="report.html" style="width:375px;height:3000px"></iframe>
 <script>f.onload = () => { const page = f.contentDocument.documentElement;
 document.title = page.scrollWidth + "/" + page.clientWidth }</script></body>"""
 

@@ -1,0 +1,53 @@
+"""Names of phases in recipes, checked against what the laboratory can find."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from labenv_schemas.errors import UnknownPluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from labenv_schemas.campaign import CampaignConfig
+
+
+def unknown_phases(config: CampaignConfig) -> Iterator[tuple[int, str, str]]:
+    """Find published phases that no analysis of the campaign's task could ever report.
+
+    Args:
+        config: The campaign.
+
+    Yields:
+        Place of the recipe, the name that stands there, and what may stand there, as a sentence.
+    """
+    if not config.recipes:
+        return
+    known = _known(config.task)
+    if not known:  # a wrong task is told of by whoever makes it
+        return
+    for place, recipe in enumerate(config.recipes):
+        for name in recipe.published.phases:
+            if name not in known:
+                near = get_close_matches(name, known, n=1, cutoff=0.6)
+                meant = f"did you mean {near[0]!r}? " if near else ""
+                yield (
+                    place,
+                    name,
+                    f"no phase of the task {config.task!r} is called {name!r}; {meant}(known: "
+                    f"{', '.join(known)}); what is not modelled belongs in 'statement'",
+                )
+
+
+def _known(task: str) -> list[str]:
+    """Return the structures that a task looks for and their formulas; none for an unknown task."""
+    from labenv.physics.structures import phase_library
+    from labenv.tasks import make_task
+
+    try:
+        phases = make_task(task).phases
+    except UnknownPluginError:
+        return []
+    library = phase_library()
+    return list(dict.fromkeys([*phases, *(library.get(name).formula for name in phases)]))
