@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from labenv.campaigns.progress import Progress
 from labenv.campaigns.setup import policy_name
 from labenv.lab.audit import true_mass_fractions
+from labenv.policies.base import policy_label
 from labenv_schemas.errors import LabEnvError, PolicyError, boundary
+from labenv_schemas.proposal import Proposal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +23,6 @@ if TYPE_CHECKING:
     from labenv.store import Store
     from labenv.tasks import Result, Session
     from labenv_schemas.campaign import CampaignConfig
-    from labenv_schemas.proposal import Proposal
 
 
 class CampaignLoop:
@@ -57,7 +58,7 @@ class CampaignLoop:
         self._session = session
         self._lab = lab
         self._policy = policy
-        self._policy_name = policy_name(config)
+        self._policy_label = policy_label(policy_name(config))
         self._on_progress = on_progress
         recorded = store.experiments(campaign_id)
         self._recorded = {record.index: record.proposal for record in recorded}
@@ -143,10 +144,23 @@ class CampaignLoop:
         self.tell("submitted", index=index)
 
     def _proposal(self, index: int) -> Proposal:
-        """Return the next plan: what is written down of it, else what the policy proposes now."""
+        """Return the next plan: what is written down of it, else what the policy proposes now.
+
+        Args:
+            index: Of the experiment.
+
+        Returns:
+            The plan.
+
+        Raises:
+            PolicyError: If the policy fails, or gives something else than a plan.
+        """
         pending = [self._session.proposal(ticket.experiment_id) for ticket in self._session.pending]
-        with boundary(PolicyError, f"policy {self._policy_name!r} failed to propose"):
-            proposed = self._policy.propose(pending)
+        with boundary(PolicyError, f"{self._policy_label} failed to propose"):
+            proposed: object = self._policy.propose(pending)
+        if not isinstance(proposed, Proposal):
+            kind = type(proposed).__name__
+            raise PolicyError(f"{self._policy_label} failed to propose: a {kind} is no Proposal")
         recorded = self._lab.next_proposal() or self._recorded.get(index)
         if recorded is None or recorded == proposed:
             return proposed
@@ -162,7 +176,7 @@ class CampaignLoop:
             self._store.record_experiment(
                 self._campaign_id, self._episode_id, index, proposal, result.outcome, result.score
             )
-        with boundary(PolicyError, f"policy {self._policy_name!r} failed to learn"):
+        with boundary(PolicyError, f"{self._policy_label} failed to learn"):
             self._policy.observe(proposal, result.outcome, result.score)
         self._finished += 1
         self.tell("result", index=index, result=result)

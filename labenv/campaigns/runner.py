@@ -17,7 +17,9 @@ from labenv.campaigns.loop import CampaignLoop
 from labenv.campaigns.replayed_lab import ReplayedLab
 from labenv.campaigns.setup import budget_of, check_campaign, policy_name, policy_of, task_of
 from labenv.lab import Lab
+from labenv.policies.base import policy_label
 from labenv.tasks import Session
+from labenv_schemas.errors import PolicyError, boundary
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -117,7 +119,8 @@ class CampaignRunner:
             past = tuple(journal.events())
             lab = ReplayedLab(Lab(config.lab, seed=seed, journal=journal), past)
             session = Session(self._task, lab, budget_of(config, self._task))
-            self._policy.reset(self._task, seed)
+            with boundary(PolicyError, f"{policy_label(policy_name(config))} failed to begin"):
+                self._policy.reset(self._task, seed)
             loop = CampaignLoop(
                 store=self._store,
                 campaign_id=self.campaign_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,8 +14,13 @@ from labenv.cli.output import (
     print_json,
     print_lines,
     print_table,
+    tell,
     writing,
 )
+from labenv_schemas.errors import LabEnvError
+
+if TYPE_CHECKING:
+    from labenv_schemas.task import TaskSpec
 
 PHASES_EXAMPLES = examples("labenv phases --elements Ba,Ti,O")
 SCHEMAS_EXAMPLES = examples("labenv schemas --out schemas/")
@@ -49,7 +54,12 @@ def tasks(format_: FormatOption = OutputFormat.TABLE) -> None:
     """List the tasks that a campaign can pursue."""
     from labenv.tasks import make_task, task_names
 
-    specs = [make_task(name).spec for name in task_names()]
+    specs: list[TaskSpec] = []
+    for name in task_names():
+        try:
+            specs.append(make_task(name).spec)
+        except LabEnvError as error:  # another distribution's, which must not hide the rest
+            tell(str(error))
     if format_ is OutputFormat.JSON:
         print_json([spec.model_dump(mode="json") for spec in specs])
         return

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from labenv.tasks.plugins import PluginCatalogue
-from labenv_schemas.errors import ConfigError, ProposalError
+from labenv_schemas.errors import ConfigError, PolicyError, ProposalError, boundary
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -153,7 +153,7 @@ class SpacePolicy(Policy):
         """Take note of a score, 0 to 1, at a point."""
 
 
-def make_policy(name: str, **options: object) -> Policy:
+def make_policy(name: str, /, **options: Any) -> Policy:  # noqa: ANN401 - the policy's own
     """Return a policy by its name.
 
     Args:
@@ -165,17 +165,11 @@ def make_policy(name: str, **options: object) -> Policy:
 
     Raises:
         UnknownPluginError: If no policy has this name; the message lists those that do.
-        ConfigError: If the policy does not take such options, or needs a package that is missing.
+        ConfigError: If the policy does not take such options (the message lists those it does), or
+            needs a package that is missing.
         TypeError: If the plug-in makes something else than a `Policy`.
-    """
-    factory = policy_catalogue.factory(name)
-    try:
-        policy = factory(**options)
-    except TypeError as error:
-        raise ConfigError(f"policy {name!r} does not take these options: {error}") from None
-    if not isinstance(policy, Policy):
-        raise TypeError(f"policy plug-in {name!r} made a {type(policy).__name__}, not a Policy")
-    return policy
+    """  # noqa: DOC502 - raised by the catalogue
+    return cast("Policy", policy_catalogue.make(name, options, Policy))  # type: ignore[type-abstract]
 
 
 def policy_names() -> tuple[str, ...]:

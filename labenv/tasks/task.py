@@ -28,6 +28,7 @@ import numpy as np
 from labenv.tasks.plugins import PluginCatalogue
 from labenv.tasks.reading import PatternReader
 from labenv_schemas.campaign import LabConfig
+from labenv_schemas.errors import BoundaryError, boundary
 from labenv_schemas.outcome import Outcome, Score
 
 if TYPE_CHECKING:
@@ -162,11 +163,13 @@ def make_task(name: str) -> Task:
 
     Raises:
         UnknownPluginError: If no task has this name; the message lists those that do.
-        TypeError: If the plug-in makes something else than a `Task`.
+        BoundaryError: If another distribution's plug-in fails, or makes something else than a `Task`.
     """
-    task = task_catalogue.factory(name)()
+    factory, said = task_catalogue.factory(name), f"task {name!r}{task_catalogue.origin(name)}"
+    with boundary(BoundaryError, f"{said} cannot be made"):
+        task = factory()
     if not isinstance(task, Task):
-        raise TypeError(f"task plug-in {name!r} made a {type(task).__name__}, not a Task")
+        raise BoundaryError(f"{said} is a {type(task).__name__}, not a Task")
     return task
 
 

@@ -30,8 +30,8 @@ class LabConfig(Model):
     furnaces: int = Field(default=2, ge=1, le=64, description="Furnaces that work at once.")
     randomise: bool = Field(
         default=True,
-        description="Draw kinetics, purity, particle size and offsets per episode; where a campaign "
-        "replays recipes the default is false.",
+        description="Draw kinetics, purity, particle size and offsets per episode; false by "
+        "default where a campaign replays recipes.",
     )
     machine_failure_rate: float = Field(
         default=0.0, ge=0.0, le=1.0, description="Chance that an operation fails for the machine."

@@ -26,6 +26,9 @@ def test_unknown_task_lists_the_known():
 
 def test_entry_points_add_plugins_but_cannot_replace_ours(monkeypatch):
     class Point:
+        value = "outside:create"
+        dist = None
+
         def __init__(self, name):
             self.name = name
 
