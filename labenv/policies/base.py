@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from labenv.tasks.plugins import PluginCatalogue
-from labenv_schemas.errors import ConfigError, PolicyError, ProposalError, boundary
+from labenv_schemas.errors import ConfigError, PolicyError, ProposalError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-policy_catalogue = PluginCatalogue("policy", "labenv.policies.catalogue", "labenv.policies")
+policy_catalogue = PluginCatalogue(
+    "policy", "labenv.policies.catalogue", "labenv.policies", PolicyError
+)
 
 
 class Policy(ABC):
@@ -167,9 +169,14 @@ def make_policy(name: str, /, **options: Any) -> Policy:  # noqa: ANN401 - the p
         UnknownPluginError: If no policy has this name; the message lists those that do.
         ConfigError: If the policy does not take such options (the message lists those it does), or
             needs a package that is missing.
-        TypeError: If the plug-in makes something else than a `Policy`.
-    """  # noqa: DOC502 - raised by the catalogue
-    return cast("Policy", policy_catalogue.make(name, options, Policy))  # type: ignore[type-abstract]
+        PolicyError: If another distribution's policy fails, or is no `Policy`.
+    """
+    return cast("Policy", policy_catalogue.make(name, options, Policy))
+
+
+def policy_label(name: str) -> str:
+    """Return the name of a policy for messages, with the distribution it comes from."""
+    return policy_catalogue.label(name)
 
 
 def policy_names() -> tuple[str, ...]:

@@ -13,7 +13,13 @@ from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
 from labenv.tasks.options import check_option_names, option_names
-from labenv_schemas.errors import ConfigError, LabEnvError, UnknownPluginError
+from labenv_schemas.errors import (
+    BoundaryError,
+    ConfigError,
+    LabEnvError,
+    UnknownPluginError,
+    boundary,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,16 +37,36 @@ class PluginCatalogue:
         kind: What a plug-in is, for messages: ``"task"``.
         package: Dotted name of the folder.
         group: Entry-point group for plug-ins from other distributions.
+        fault: The error to raise when one of those fails.
     """
 
-    def __init__(self, kind: str, package: str, group: str) -> None:
+    def __init__(
+        self, kind: str, package: str, group: str, fault: type[BoundaryError] = BoundaryError
+    ) -> None:
         self.kind = kind
         self.package = package
         self.group = group
+        self.fault = fault
 
     def names(self) -> tuple[str, ...]:
         """Return the ids of all plug-ins, sorted, importing none of them."""
         return tuple(sorted({*self._ours(), *self._theirs()}))
+
+    def origin(self, name: str) -> str:
+        """Return which distribution a plug-in comes from, in words; empty for one of ours.
+
+        Args:
+            name: Its id; underscores count as dashes.
+
+        Returns:
+            Such as ``" (entry point 'luck = clever.luck:create' of clever-lab 2.5)"``.
+        """
+        wanted = _id(str(name))
+        point = None if wanted in self._ours() else self._theirs().get(wanted)
+        if point is None:
+            return ""
+        whose = "" if point.dist is None else f" of {point.dist.name} {point.dist.version}"
+        return f" (entry point '{point.name} = {point.value}'{whose})"
 
     def factory(self, name: str) -> Callable[..., Any]:
         """Return the function or class that makes a plug-in.
@@ -49,32 +75,41 @@ class PluginCatalogue:
             name: Its id; underscores count as dashes.
 
         Returns:
-            ``create`` of the plug-in, or what its entry point names.
+            ``create`` of the plug-in's file, or what its entry point names.
 
         Raises:
             UnknownPluginError: If no plug-in answers to the name; the message lists those that do.
-            ConfigError: If the plug-in cannot be imported, or names nothing that can be called.
+            BoundaryError: If another distribution's plug-in cannot be loaded, or its entry point
+                names nothing that can be called.
         """
         wanted = _id(str(name))
         ours, theirs = self._ours(), self._theirs()
         if wanted in ours:
-            source = f"{self.package}.{ours[wanted]}:create"
             module = importlib.import_module(f"{self.package}.{ours[wanted]}")
-            found = getattr(module, "create", None)
-        elif wanted in theirs:
-            source = theirs[wanted].value
-            found = self._load(theirs[wanted])
-        else:
+            return cast("Callable[..., Any]", module.create)
+        if wanted not in theirs:
             known = ", ".join(self.names())
             raise UnknownPluginError(f"no {self.kind} is called {name!r}; there are: {known}")
+        label = self.label(name)
+        with boundary(self.fault, f"{label} cannot be loaded"):
+            found = theirs[wanted].load()
         if not callable(found):
-            raise ConfigError(
-                f"{self.kind} plug-in {name!r} must name a function or class that makes the "
-                f"{self.kind}, such as 'my_package.my_module:create'; {source!r} is none"
+            raise self.fault(
+                f"{label} must name a function or class that makes the {self.kind}, such as "
+                "'my_package.my_module:create'"
             )
         return cast("Callable[..., Any]", found)
 
-    def make(self, name: str, options: dict[str, Any], kind: type) -> Any:  # noqa: ANN401
+    def label(self, name: str) -> str:
+        """Return kind, name and origin of a plug-in, for messages."""
+        return f"{self.kind} {str(name)!r}{self.origin(name)}"
+
+    def make(
+        self,
+        name: str,
+        options: dict[str, Any],
+        kind: type,
+    ) -> Any:  # noqa: ANN401 - an instance of `kind`, which may be abstract
         """Return a new plug-in.
 
         Args:
@@ -86,36 +121,21 @@ class PluginCatalogue:
             An instance of `kind`.
 
         Raises:
-            ConfigError: If the plug-in does not take these options.
-            TypeError: If it makes something else than `kind`.
+            ConfigError: If the plug-in does not take these options; the message lists those it
+                does.
+            BoundaryError: If another distribution's plug-in fails, or makes something else than
+                `kind`.
         """
-        factory, what = self.factory(name), f"{self.kind} {name!r}"
-        names = option_names(factory)
-        if names is not None:
-            check_option_names(what, options, names)
-        try:
-            made = factory(**options)
-        except LabEnvError:
-            raise
-        except (TypeError, ValueError) as error:
-            given = ", ".join(f"{key}={value!r}" for key, value in options.items())
-            raise ConfigError(f"{what} cannot be made with ({given}): {error}") from error
+        label = self.label(name)
+        with boundary(self.fault, f"{label} cannot be made"):
+            factory = self.factory(name)
+            names = option_names(factory)
+            if names is not None:
+                check_option_names(label, options, names)
+            made = _called(factory, options, label)
         if not isinstance(made, kind):
-            article = "an" if kind.__name__[0] in "AEIOU" else "a"
-            raise TypeError(
-                f"{self.kind} plug-in {name!r} made a {type(made).__name__}, not {article} "
-                f"{kind.__name__}"
-            )
+            raise self.fault(f"{label} is a {type(made).__name__}, not a {kind.__name__}")
         return made
-
-    def _load(self, point: EntryPoint) -> object:
-        try:
-            return point.load()
-        except Exception as error:  # noqa: BLE001 - whatever another distribution's import raises
-            raise ConfigError(
-                f"{self.kind} plug-in {point.name!r} cannot be loaded from {point.value!r}: "
-                f"{type(error).__name__}: {error}"
-            ) from error
 
     def _ours(self) -> dict[str, str]:
         """Return the module of each plug-in in our folder, by id."""
@@ -127,6 +147,16 @@ class PluginCatalogue:
         """Return the entry points of other distributions, by id; of two alike, the first."""
         points = sorted(entry_points(group=self.group), key=lambda point: str(point.name))
         return {_id(point.name): point for point in reversed(points)}
+
+
+def _called(factory: Callable[..., Any], options: dict[str, Any], label: str) -> object:
+    try:
+        return factory(**options)
+    except (TypeError, ValueError) as error:
+        if not options or isinstance(error, LabEnvError):
+            raise  # nothing that the user wrote is to blame, or it is told already
+        given = ", ".join(f"{key}: {value!r}" for key, value in options.items())
+        raise ConfigError(f"{label} does not take these options: {given} ({error})") from error
 
 
 def _id(name: str) -> str:

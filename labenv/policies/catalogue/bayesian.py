@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labenv.policies.base import SpacePolicy
+from labenv.tasks.options import check_whole_number
 from labenv.tasks.parameters import Categorical, Ordinal
 from labenv_schemas.errors import ConfigError
 
@@ -62,6 +63,9 @@ class BayesianPolicy(SpacePolicy):
         neighbours: Perturbations of each of the best points that are searched too.
         incumbents: How many best points are perturbed.
         restarts: Fits of the model from random starts, beside that from the last fit.
+
+    Raises:
+        ConfigError: If a number is not whole or too small, or scikit-learn is missing.
     """
 
     def __init__(
@@ -72,8 +76,15 @@ class BayesianPolicy(SpacePolicy):
         incumbents: int = 8,
         restarts: int = 0,
     ) -> None:
-        if min(initial, candidates, neighbours, incumbents) < 1 or restarts < 0:
-            raise ConfigError("the Bayesian policy's sizes must be at least 1, restarts at least 0")
+        sizes = {
+            "initial": initial,
+            "candidates": candidates,
+            "neighbours": neighbours,
+            "incumbents": incumbents,
+        }
+        for name, size in sizes.items():
+            check_whole_number(name, size, 1)
+        check_whole_number("restarts", restarts, 0)
         _scikit_learn()
         self._initial = initial
         self._candidates = candidates
@@ -244,13 +255,4 @@ def _scikit_learn() -> tuple[Any, Any]:
     return process, kernels
 
 
-def create(**options: Any) -> BayesianPolicy:  # noqa: ANN401 - options from a campaign file
-    """Return the policy.
-
-    Args:
-        **options: Those of `BayesianPolicy`.
-
-    Returns:
-        The policy.
-    """
-    return BayesianPolicy(**options)
+create = BayesianPolicy

@@ -26,6 +26,4 @@ class RandomPolicy(SpacePolicy):
         return unit
 
 
-def create() -> RandomPolicy:
-    """Return the policy."""
-    return RandomPolicy()
+create = RandomPolicy

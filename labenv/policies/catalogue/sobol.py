@@ -51,6 +51,4 @@ class SobolPolicy(SpacePolicy):
         return np.asarray(self._sequence.random(1)[0], dtype=np.float64)
 
 
-def create() -> SobolPolicy:
-    """Return the policy."""
-    return SobolPolicy()
+create = SobolPolicy

@@ -63,6 +63,13 @@ def test_unknown_option_names_the_policy(name):
         make_policy(name, luck=3)
 
 
+def test_unknown_option_is_answered_with_those_there_are():
+    with pytest.raises(ConfigError, match=r"'initia' \(did you mean 'initial'\?\); it takes ini"):
+        make_policy("bayesian", initia=3)
+    with pytest.raises(ConfigError, match="it takes none"):
+        make_policy("random", name="x")  # `name` is an option like any other
+
+
 def test_proposals_are_of_the_space(name):
     policy = make_policy(name)
     assert isinstance(policy, Policy)
@@ -194,9 +201,19 @@ def test_equal_scores_are_survived():
         policy.observe(policy.propose(), OUTCOME, score(0.0))
 
 
-@pytest.mark.parametrize("options", [{"initial": 0}, {"candidates": -5}, {"restarts": -1}])
-def test_senseless_sizes_are_refused(options):
-    with pytest.raises(ConfigError, match="at least"):
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"initial": 0}, "initial must be at least 1, got 0"),
+        ({"candidates": -5}, "candidates must be at least 1, got -5"),
+        ({"restarts": -1}, "restarts must be at least 0, got -1"),
+        ({"initial": "ten"}, r"initial must be a whole number, at least 1; got 'ten' \(str\)"),
+        ({"incumbents": 2.5}, r"incumbents must be a whole number, at least 1; got 2.5 \(float\)"),
+        ({"neighbours": True}, r"neighbours must be a whole number, at least 1; got True \(bool\)"),
+    ],
+)
+def test_senseless_sizes_are_refused(options, message):
+    with pytest.raises(ConfigError, match=message):
         make_policy("bayesian", **options)
 
 
