@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from labenv.campaigns.plan_text import duration_text
@@ -89,17 +90,12 @@ def _goal(summary: CampaignSummary, merit: Scale, marks: list[Point]) -> str:
     y = merit(summary.goal_fraction)
     said = f"goal {summary.goal_fraction:g}"
     left, right = text_box(_LEFT + 6, y - 6, said), text_box(_RIGHT, y - 6, said, "end")
-    crowded = _hits(left, marks) > _hits(right, marks)
-    where = (
-        (_RIGHT, y - 6, said, "note halo", "end")
-        if crowded
-        else (_LEFT + 6, y - 6, said, "note halo")
-    )
+    side: Anchor = "end" if _hits(left, marks) > _hits(right, marks) else "start"
     return element(
         "g",
         tooltip(f"goal: a score of {summary.goal_fraction:g} for {summary.target}"),
         element("line", x1=_LEFT, x2=_RIGHT, y1=y, y2=y, class_="goal"),
-        text(*where),
+        text(_RIGHT if side == "end" else _LEFT + 6, y - 6, said, "note halo", side),
     )
 
 
@@ -137,19 +133,15 @@ def _best_label(
     others += [(float(line_x), goal_y) for line_x in range(_LEFT, _RIGHT, 8)]
     others += _along_the_curve(summary, marks)
     sides: tuple[tuple[float, Anchor], ...] = ((-10.0, "end"), (10.0, "start"))
-    choices = [
-        (x + dx, y + dy, anchor)
-        for dy in (20.0, -12.0, 36.0, -28.0, 52.0, 68.0)
-        for dx, anchor in sides
-    ]
-
-    def cover(choice: tuple[float, float, Anchor]) -> int:
-        box = text_box(choice[0], choice[1], said, choice[2])
-        outside = box[0] < _LEFT or box[1] > _RIGHT or box[2] < 0 or box[3] > _MIDDLE
-        return _hits(box, others) + (1000 if outside else 0)
-
-    label_x, label_y, anchor = min(choices, key=cover)
-    return text(label_x, label_y, said, "note strong halo", anchor)
+    fewest, chosen = math.inf, ""
+    for dy in (20.0, -12.0, 36.0, -28.0, 52.0, 68.0):
+        for dx, anchor in sides:
+            box = text_box(x + dx, y + dy, said, anchor)
+            outside = box[0] < _LEFT or box[1] > _RIGHT or box[2] < 0 or box[3] > _MIDDLE
+            covered = _hits(box, others) + (1000 if outside else 0)
+            if covered < fewest:
+                fewest, chosen = covered, text(x + dx, y + dy, said, "note strong halo", anchor)
+    return chosen
 
 
 def _along_the_curve(summary: CampaignSummary, marks: dict[int, Point]) -> list[Point]:
