@@ -38,6 +38,8 @@ if TYPE_CHECKING:
     )
     from labenv_schemas.errors import ConfigError, LabEnvError, ProposalError
 
+    __version__: str
+
 _HOMES = {
     "labenv.lab.laboratory": ("Lab",),
     "labenv.policies": ("Policy", "make_policy", "policy_names"),
@@ -89,15 +91,27 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - whatever the name stands for
-    if name not in _HOME_OF:
+    if name == "__version__":
+        value = _version()
+    elif name in _HOME_OF:
+        value = getattr(import_module(_HOME_OF[name]), name)
+    else:
         raise AttributeError(f"module 'labenv' has no attribute {name!r}")
-    value = getattr(import_module(_HOME_OF[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("labenv")
+    except PackageNotFoundError:  # the sources are on the path without being installed
+        return "0+unknown"
 
 
 register_environments()

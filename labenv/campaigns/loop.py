@@ -157,8 +157,8 @@ class CampaignLoop:
         """
         pending = [self._session.proposal(ticket.experiment_id) for ticket in self._session.pending]
         with boundary(PolicyError, f"{self._policy_label} failed to propose"):
-            proposed: object = self._policy.propose(pending)
-        if not isinstance(proposed, Proposal):
+            proposed = self._policy.propose(pending)
+        if not _is_proposal(proposed):
             kind = type(proposed).__name__
             raise PolicyError(f"{self._policy_label} failed to propose: a {kind} is no Proposal")
         recorded = self._lab.next_proposal() or self._recorded.get(index)
@@ -190,3 +190,7 @@ class CampaignLoop:
             fractions = true_mass_fractions(self._lab.world, experiment_id)
             if fractions:
                 self._store.record_truth(experiment_id, fractions, campaign_id=self._campaign_id)
+
+
+def _is_proposal(given: object) -> bool:
+    return isinstance(given, Proposal)

@@ -27,9 +27,9 @@ app = typer.Typer(
 
 def _show_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        import labenv as package
 
-        typer.echo(f"labenv {version('labenv')}")
+        typer.echo(f"labenv {package.__version__}")
         raise typer.Exit
 
 

@@ -21,6 +21,8 @@ from labenv.cli.stores import open_store
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from labenv.store import CampaignRecord, Store
     from labenv_schemas.campaign import CampaignConfig
 
@@ -31,6 +33,7 @@ EXAMPLES = examples(
     "labenv run --resume latest",
 )
 _LARGEST_SEED = 2**63 - 1
+_MOST_DIFFERENCES, _LONGEST_VALUE = 4, 40
 
 
 def run(  # noqa: PLR0913 - one parameter an option
@@ -143,10 +146,10 @@ def _run(
             runner = CampaignRunner.begin(store, config, on_progress=display)
         else:
             record = store.campaign(resume)
+            _compare(config, record)
             if record.status == "finished":
                 tell(f"campaign {record.campaign_id} is finished already")
                 return record.campaign_id
-            _compare(config, record)
             runner = CampaignRunner(store, record.campaign_id, on_progress=display)
         try:
             return runner.run()
@@ -158,11 +161,54 @@ def _run(
 
 
 def _compare(config: CampaignConfig | None, record: CampaignRecord) -> None:
-    if config is not None and config != record.config:
-        tell(
-            f"the file differs from what campaign {record.campaign_id} began with; "
-            "what the store holds counts"
-        )
+    """Make sure that a file named beside ``--resume`` is the campaign's own.
+
+    Args:
+        config: The file's campaign, if one was named.
+        record: The campaign to resume.
+
+    Raises:
+        ConfigError: If they differ; the message says in what.
+    """
+    if config is None or config == record.config:
+        return
+    given, began = (item.model_dump(mode="json") for item in (config, record.config))
+    found = list(_differences(given, began, ""))
+    more = f"; and {len(found) - _MOST_DIFFERENCES} more" if len(found) > _MOST_DIFFERENCES else ""
+    raise ConfigError(
+        f"the file is not what campaign {record.campaign_id} began with "
+        f"({'; '.join(found[:_MOST_DIFFERENCES])}{more}); leave the file out to go on with the "
+        "campaign, or leave out --resume to begin another"
+    )
+
+
+def _differences(given: object, began: object, place: str) -> Iterator[str]:
+    """Find where two campaigns differ.
+
+    Args:
+        given: Plain data of the file.
+        began: Plain data of the store.
+        place: Key that the data stands at.
+
+    Yields:
+        Each place with both values.
+    """
+    if isinstance(given, dict) and isinstance(began, dict):
+        for key in dict.fromkeys([*given, *began]):
+            inner = f"{place}.{key}" if place else str(key)
+            yield from _differences(given.get(key), began.get(key), inner)
+    elif isinstance(given, list) and isinstance(began, list) and len(given) == len(began):
+        for index, (one, other) in enumerate(zip(given, began, strict=True)):
+            yield from _differences(one, other, f"{place}[{index}]")
+    elif given != began:
+        yield f"{place}: {_short(given)} in the file, {_short(began)} in the store"
+
+
+def _short(value: object) -> str:
+    if isinstance(value, list):
+        return f"{len(value)} items"
+    text = "nothing" if value is None else f"{value}"
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 def _tell_how_to_resume(campaign_id: str, store_url: str) -> None:

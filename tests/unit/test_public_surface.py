@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import gymnasium as gym
@@ -63,6 +64,11 @@ def test_no_other_name_is_public() -> None:
     }
     allowed |= {"TYPE_CHECKING"}
     assert {name for name in dir(labenv) if not name.startswith("_")} <= allowed
+
+
+def test_the_version_is_that_of_the_installed_distribution() -> None:
+    assert labenv.__version__ == version("labenv")
+    assert "__version__" in dir(labenv)
 
 
 def test_unknown_name_is_an_attribute_error() -> None:

@@ -78,6 +78,15 @@ def test_catalogues(labenv: Any) -> None:
     assert "BaTiO3-tetragonal" not in phases
 
 
+def test_names_to_copy_are_whole_on_a_narrow_terminal(
+    labenv: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "labenv/SolidStateSynthesis-v0 " in labenv("envs").out
+    assert "batio3-synthesis " in labenv("tasks").out
+    assert "BaTiO3-tetragonal " in labenv("phases").out
+
+
 def test_schemas_are_written(labenv: Any) -> None:
     written = labenv("schemas", "--out", "s", "--format", "json").json
     assert {Path(path).name for path in written} >= {"proposal.schema.json", "outcome.schema.json"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +96,7 @@ def test_an_interrupt_says_how_to_go_on(
     assert "finished, 3 experiments" in resumed.out
 
 
-def test_a_file_beside_resume_is_compared(
+def test_a_file_beside_resume_must_be_the_campaigns_own(
     labenv: Any, campaign: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object, **__: object) -> None:
@@ -104,10 +105,60 @@ def test_a_file_beside_resume_is_compared(
     with monkeypatch.context() as patch:
         patch.setattr(Store, "record_experiment", interrupted)
         labenv("run", campaign)
-    campaign.write_text(campaign.read_text().replace("seed: 5", "seed: 6"))
+    same = campaign.read_text()
+    campaign.write_text(same.replace("seed: 5", "seed: 6").replace("name: sobol", "name: random"))
     answer = labenv("run", campaign, "--resume", "latest")
+    assert answer.code == 2
+    for said in ("not what campaign c00001 began with", "policy.name: random in the file, sobol in",
+                 "seed: 6 in the file, 5 in the store", "leave the file out to go on"):  # fmt: skip
+        assert said in answer.err
+    assert labenv("list", "--format", "json").json[0]["status"] == "interrupted"
+    campaign.write_text(f"# a remark\n{same}")
+    assert labenv("run", campaign, "--resume", "latest", "-q").code == 0
+    campaign.write_text(same + "recipes: []\nlab: {furnaces: 3}\n")
+    assert "lab.furnaces: 3 in the file" in labenv("run", campaign, "--resume", "latest").err
+
+
+def test_a_refused_recipe_was_not_run_and_is_not_the_best(labenv: Any, tmp_path: Path) -> None:
+    path = tmp_path / "recipes.yaml"
+    path.write_text("""\
+name: recipes
+recipes:
+  - name: too hot
+    citation: A. Author, J. Sources 1 (2000) 1
+    published: {phases: {BaTiO3: 1.0}, statement: single phase}
+    proposal:
+      operations:
+        - {op: dose, precursors: [{substance: BaCO3, amount: 10 mmol}]}
+        - {op: heat, segments: [{target: 2500 degC, hold: 6 h}]}
+        - {op: measure}
+""")
+    answer = labenv("run", path, "-q")
     assert answer.code == 0
-    assert "the file differs from what campaign c00001 began with" in answer.err
+    assert "nothing crystalline" not in answer.out
+    assert "not run" in answer.out
+    assert "best: nothing could be scored" in answer.out
+    (row,) = labenv("list", "--format", "json").json
+    assert (row["best_value"], row["best_experiment_id"]) == (None, None)
+    data = labenv("show", "latest", "--format", "json").json
+    assert data["best"] is None
+    assert data["comparisons"][0]["status"] == "invalid"
+    assert ">not run<" in Path("labenv-results/c00001.html").read_text()
+
+
+def test_results_after_the_deadline_are_marked(labenv: Any, campaign: Path) -> None:
+    campaign.write_text(
+        "name: soon over\nseed: 5\nparallelism: 3\nlab: {furnaces: 3}\npolicy: {name: sobol}\n"
+        "budget: {experiments: null, lab_time: 20 h}\n"
+    )
+    answer = labenv("run", campaign, "-q")
+    data = labenv("show", "latest", "--format", "json").json
+    late = [row["index"] for row in data["rows"] if row["late"]]
+    assert late
+    assert all(row["value"] is None for row in data["rows"] if row["late"])
+    assert f"lab time ended, carried out to the end and not scored: {late[0]}" in answer.out
+    assert re.search(r"^ *\d+  late ", answer.out, re.MULTILINE)
+    assert "not scored" in Path("labenv-results/c00001.html").read_text()
 
 
 def test_recipes_are_compared_in_the_table(labenv: Any, tmp_path: Path) -> None:
