@@ -66,11 +66,45 @@ def read_actions(
         if levels.dtype.kind not in "iu":
             raise ProposalError(f"a discrete action is {space.n} integers, got {levels.dtype}")
         return space.values_from_levels(levels), space.unit_from_levels(levels)
-    numbers = np.asarray(actions, dtype=np.float64)
+    given = np.asarray(actions)
+    if given.dtype.kind not in "iuf":
+        raise ProposalError(
+            f"a continuous action is {space.n} numbers in [-1, 1], got {given.dtype}"
+        )
+    numbers = given.astype(np.float64)
     if not np.all(np.abs(numbers) <= 1.0 + TOLERANCE):  # a NaN is refused too
         raise ProposalError(f"a continuous action is {space.n} numbers in [-1, 1], got {numbers}")
     values = space.values_from_unit((numbers + 1.0) / 2.0)
     return values, space.unit_from_values(values)
+
+
+def read_rows(
+    space: ProposalSpace, action_type: ActionType, actions: ArrayLike, rows: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """Return the parameter values that actions of some episodes ask for.
+
+    Args:
+        space: The task's proposals.
+        action_type: Of the action space.
+        actions: Shape (N, n).
+        rows: Which episodes they belong to, shape (N,).
+
+    Returns:
+        As `read_actions`.
+
+    Raises:
+        ProposalError: If an action lies outside the action space; the message names its episode.
+    """
+    array = np.asarray(actions)
+    try:
+        return read_actions(space, action_type, array)
+    except ProposalError:
+        for row, action in zip(rows.tolist(), array, strict=True):
+            try:
+                read_actions(space, action_type, action[None])
+            except ProposalError as error:
+                raise ProposalError(f"episode {row}: {error}") from None
+        raise
 
 
 def action_masks(space: ProposalSpace, left_s: Floats) -> Bools:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from labenv.envs.ledger import LedgerShape
+from labenv.tasks.options import check_option_names, check_whole_number, option_names
 from labenv.tasks.task import Task, make_task
-from labenv_schemas.base import parse
+from labenv_schemas.base import Model, parse
 from labenv_schemas.campaign import LabConfig
 from labenv_schemas.errors import ConfigError
 from labenv_schemas.task import Budget
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from labenv.envs.actions import ActionType
+
+M = TypeVar("M", bound=Model)
 
 MachineFailure = Literal["truncate", "continue"]
 
@@ -80,22 +83,56 @@ def make_settings(  # noqa: PLR0913 - the arguments of gym.make
         ConfigError: If an argument is out of range, or the lab is for another material system.
     """
     goal = task if isinstance(task, Task) else make_task(task)
-    bench = goal.lab if lab is None else parse(LabConfig, lab, ConfigError)
-    limits = goal.spec.budget if budget is None else parse(Budget, budget, ConfigError)
+    bench = goal.lab if lab is None else _parsed("lab", LabConfig, lab)
+    limits = goal.spec.budget if budget is None else _parsed("budget", Budget, budget)
     if bench.system != goal.spec.system:
         raise ConfigError(
             f"task {goal.spec.name} is about {goal.spec.system}, the lab about {bench.system}"
         )
-    if not 1 <= parallelism <= 64:
-        raise ConfigError(f"parallelism must be 1 to 64 proposals in flight, got {parallelism}")
-    if not 0 <= history <= 1000:
-        raise ConfigError(f"history must be 0 to 1000 results, got {history}")
-    if action_type not in {"discrete", "continuous"}:
-        raise ConfigError(f"action_type must be 'discrete' or 'continuous', not {action_type!r}")
-    if machine_failure not in {"truncate", "continue"}:
-        raise ConfigError(
-            f"machine_failure must be 'truncate' or 'continue', not {machine_failure!r}"
-        )
+    check_whole_number("parallelism", parallelism, 1, 64)
+    check_whole_number("history", history, 0, 1000)
+    _check_one_of("action_type", action_type, "discrete", "continuous")
+    _check_one_of("machine_failure", machine_failure, "truncate", "continue")
+    if not isinstance(stop_on_success, bool):
+        raise ConfigError(f"stop_on_success must be true or false, got {stop_on_success!r}")
     return SynthesisSettings(
-        goal, bench, limits, parallelism, action_type, history, stop_on_success, machine_failure
+        goal,
+        bench,
+        limits,
+        int(parallelism),
+        action_type,
+        int(history),
+        stop_on_success,
+        machine_failure,
     )
+
+
+def read_settings(
+    task: str | Task, given: Mapping[str, Any], own: tuple[str, ...]
+) -> SynthesisSettings:
+    """Return checked settings from the arguments that a user gave by name.
+
+    Args:
+        task: A task or its name.
+        given: Arguments of `make_settings`, by name.
+        own: Names of the environment's own arguments, to be listed with them.
+
+    Returns:
+        The settings.
+    """
+    known = (*(option_names(make_settings) or ()), *own)
+    check_option_names("the environment", given, known)
+    return make_settings(task, **given)
+
+
+def _parsed(name: str, kind: type[M], data: object) -> M:
+    try:
+        return parse(kind, data, ConfigError)
+    except ConfigError as error:
+        raise ConfigError(f"{name}: {error}") from None
+
+
+def _check_one_of(name: str, value: object, *choices: str) -> None:
+    if not isinstance(value, str) or value not in choices:
+        listed = " or ".join(map(repr, choices))
+        raise ConfigError(f"{name} must be {listed}, not {value!r}")

@@ -5,6 +5,7 @@ See `docs/environment.md` for the spaces, the reward and the ends of an episode 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -15,9 +16,10 @@ from labenv.envs.actions import action_masks, action_space, read_actions
 from labenv.envs.ledger import FITS, OUTCOMES, Ledger, ResultRows
 from labenv.envs.observation import observation_space, observe
 from labenv.envs.rendering import render_text
-from labenv.envs.settings import make_settings
+from labenv.envs.settings import read_settings
 from labenv.tasks.session import Session
 from labenv_schemas.errors import ConfigError, ProposalError
+from labenv_schemas.proposal import Proposal, parse_proposal
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
     from labenv.envs.settings import SynthesisSettings
     from labenv.tasks.session import Result, Wait
     from labenv.tasks.task import Task
-    from labenv_schemas.proposal import Proposal
 
     Floats = NDArray[np.float64]
     Step = tuple[Observation, float, bool, bool, dict[str, Any]]
@@ -62,7 +63,7 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
         if render_mode not in {None, "ansi"}:
             raise ConfigError(f"render_mode must be 'ansi' or None, not {render_mode!r}")
         self.render_mode = render_mode
-        self._settings = make_settings(task, **settings)
+        self._settings = read_settings(task, settings, ("render_mode",))
         self.action_space = action_space(self._settings.task.space, self._settings.action_type)
         self.observation_space = observation_space(self._settings.ledger_shape)
         self._ledger = Ledger(self._settings.ledger_shape, 1)
@@ -151,17 +152,22 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
         values, units = read_actions(space, self._settings.action_type, actions)
         return self._advance(space.decode(values[0]), units[0])
 
-    def propose(self, proposal: Proposal) -> Step:
-        """Hand in a typed proposal, of whatever form.
+    def propose(self, proposal: Proposal | Mapping[str, Any] | str) -> Step:
+        """Hand in a proposal of whatever form.
 
         What the lab cannot do comes back as an outcome `invalid` with a message, not as an error.
 
         Args:
-            proposal: The plan.
+            proposal: The plan, as a model, as plain data, or as JSON text.
 
         Returns:
             As `step`.
+
+        Raises:
+            ProposalError: If it is no plan at all; each fault is named, and nothing has moved.
         """
+        if not isinstance(proposal, Proposal):
+            proposal = _read_proposal(proposal)
         try:
             unit = self.task.space.encode_unit(proposal)
         except ProposalError:
@@ -262,6 +268,17 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
 
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_session": None}
+
+
+def _read_proposal(given: object) -> Proposal:
+    if isinstance(given, Mapping):
+        given = dict(given)
+    if not isinstance(given, dict | str | bytes):
+        raise ProposalError(
+            f"a plan is a Proposal, a mapping or JSON text, not a {type(given).__name__}; "
+            "actions of the action space go to step()"
+        )
+    return parse_proposal(given)
 
 
 def _result_row(task: Task, index: int, result: Result) -> ResultRows:

@@ -15,12 +15,13 @@ from gymnasium.utils import seeding
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from labenv.envs.actions import action_masks, action_space, read_actions
+from labenv.envs.actions import action_masks, action_space, read_rows
 from labenv.envs.episodes import OK, Episodes
 from labenv.envs.ledger import OUTCOMES
 from labenv.envs.observation import observation_space, observe
-from labenv.envs.settings import make_settings
+from labenv.envs.settings import read_settings
 from labenv.envs.synthesis import SEEDS
+from labenv.tasks.options import check_whole_number
 from labenv_schemas.errors import ConfigError, ProposalError
 
 if TYPE_CHECKING:
@@ -77,8 +78,9 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         render_mode: str | None = None,
         **settings: Any,  # noqa: ANN401 - those of make_settings
     ) -> None:
-        if num_envs < 1:
-            raise ConfigError(f"num_envs must be at least 1, got {num_envs}")
+        check_whole_number("num_envs", num_envs, 1)
+        if threads is not None:
+            check_whole_number("threads", threads, 1)
         if max_episode_steps is not None:
             raise ConfigError("episodes end by their budget; give budget={'experiments': ...}")
         if render_mode is not None:
@@ -86,7 +88,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         self.num_envs = num_envs
         self._mode = _autoreset_mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self._mode}
-        self._settings = make_settings(task, **settings)
+        self._settings = read_settings(task, settings, ("autoreset_mode", "threads"))
         space = self._settings.task.space
         self.single_action_space = action_space(space, self._settings.action_type)
         self.single_observation_space = observation_space(self._settings.ledger_shape)
@@ -106,6 +108,11 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
     def task(self) -> Task:
         """The goal."""
         return self._settings.task
+
+    @property
+    def parallelism(self) -> int:
+        """Proposals in flight at most, in each episode."""
+        return self._settings.parallelism
 
     def reset(
         self,
@@ -139,7 +146,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
 
         Raises:
             ResetNeeded: Before `reset`, or with autoreset disabled if an episode has ended.
-            ProposalError: If the actions do not fit the action space.
+            ProposalError: If the actions do not fit the action space; nothing has moved then.
         """
         if self._generators is None:
             raise ResetNeeded("call reset() before the environment is used")
@@ -156,7 +163,9 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
         terminated, truncated = np.zeros((2, self.num_envs), dtype=np.bool_)
         infos: Infos = {}
         if len(rows):
-            values, units = read_actions(self.task.space, self._settings.action_type, array[rows])
+            values, units = read_rows(
+                self.task.space, self._settings.action_type, array[rows], rows
+            )
             given = self._episodes.step(rows, values, units)
             reward[rows] = given.reward
             goal, broken = self._episodes.goal(rows), self._episodes.broken(rows)

@@ -266,8 +266,15 @@ class ProposalSpace:
 
     def _level_index(self, levels: ArrayLike) -> Ints:
         index = np.asarray(levels, dtype=np.int64)
-        if index.shape[-1:] != (self.n,) or ((index < 0) | (index >= self.nvec)).any():
-            raise ProposalError(f"levels must be {self.n} integers below {self.nvec}, got {index}")
+        if index.shape[-1:] != (self.n,):
+            raise ProposalError(
+                f"levels are {self.n} integers ({', '.join(self.names)}), got shape {index.shape}"
+            )
+        outside = (index < 0) | (index >= self.nvec)
+        if outside.any():
+            place = tuple(np.argwhere(outside)[0])
+            name, count = self.names[place[-1]], self.nvec[place[-1]]
+            raise ProposalError(f"level {index[place]} of {name} lies outside 0 to {count - 1}")
         return index + self._first_level
 
     def _columns(self, points: Floats, functions: list[object]) -> Floats:

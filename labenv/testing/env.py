@@ -17,6 +17,7 @@ import copy
 import math
 import pickle
 import random
+import re
 import warnings
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from gymnasium.utils.env_checker import check_env, data_equivalence
 from labenv_schemas.errors import ProposalError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
     import gymnasium as gym
 
@@ -74,6 +75,31 @@ def leaves(data: object) -> Iterator[object]:
         yield from data.ravel().tolist()
     else:
         yield data
+
+
+def appearing(hidden: Iterable[float], data: object) -> list[float]:
+    """Return which hidden numbers can be read in what an environment gave, in numbers or in text.
+
+    Args:
+        hidden: Numbers that must not be seen. 0 and 1 are passed over: they are everywhere.
+        data: Nested observations and infos.
+
+    Returns:
+        Those found to single precision, in order.
+    """
+    seen: list[float] = []
+    for leaf in leaves(data):
+        if isinstance(leaf, str):
+            seen += [float(text) for text in re.findall(r"\d+\.\d{5,}(?:e[+-]?\d+)?", leaf)]
+        elif isinstance(leaf, float | np.floating):
+            seen.append(float(leaf))
+    numbers = np.unique(np.abs(seen))
+    found: list[float] = []
+    for value in hidden:
+        near = numbers[np.abs(numbers - abs(value)) <= 1e-7 * abs(value)]
+        if abs(value) not in {0.0, 1.0} and len(near):
+            found.append(value)
+    return found
 
 
 class EnvContract:
@@ -219,7 +245,7 @@ class EnvContract:
 
     def test_settings_cannot_be_shadowed(self, make_env: MakeEnv) -> None:
         env = make_env()
-        for name in ("settings", "task"):
+        for name in ("settings", "task", "parallelism"):
             if hasattr(env, name):
                 with pytest.raises(AttributeError):
                     setattr(env, name, None)

@@ -52,24 +52,3 @@ def test_maskable_ppo_uses_the_masks():
     action, _ = model.predict(observation, action_masks=masks)
     edges = np.concatenate([[0], np.cumsum(env.action_space.nvec)[:-1]])
     assert masks[edges + action].all()
-
-
-@pytest.mark.parametrize("context", ["spawn"])
-def test_worker_processes_give_the_numbers_of_this_one(context):
-    from gymnasium.vector import AsyncVectorEnv
-
-    envs = AsyncVectorEnv([_make, _make], context=context)
-    native = gym.make_vec(NAME, num_envs=2, **SHORT)
-    try:
-        ours, _ = native.reset(seed=4)
-        theirs, _ = envs.reset(seed=4)
-        for _ in range(3):
-            assert all(np.array_equal(ours[name], theirs[name]) for name in ours)
-            actions = native.action_space.sample()
-            ours, theirs = native.step(actions)[0], envs.step(actions)[0]
-    finally:
-        envs.close()
-
-
-def _make():
-    return gym.make(NAME, **SHORT)

@@ -1,3 +1,6 @@
+import json
+from types import MappingProxyType
+
 import gymnasium as gym
 import numpy as np
 import pytest
@@ -7,8 +10,8 @@ import labenv  # noqa: F401 - registers
 from labenv.envs.synthesis import SolidStateSynthesisEnv
 from labenv.lab import audit
 from labenv.tasks import Session
-from labenv.testing.env import leaves
-from labenv_schemas import PhaseAnalysis, PhaseFraction, Proposal
+from labenv.testing.env import appearing, same
+from labenv_schemas import PhaseAnalysis, PhaseFraction, Proposal, parse_proposal
 from labenv_schemas.errors import ConfigError, ProposalError
 from tests.unit.tasks.stand_in_lab import StandInLab
 
@@ -212,6 +215,55 @@ def test_propose_takes_any_plan():
     assert observation["last_parameters"].max() == 0.0
 
 
+PLAN = {
+    "operations": [
+        {"op": "dose", "precursors": [{"substance": "BaCO3", "mass": "1 g"}]},
+        {"op": "measure", "scan_time": "10 min"},
+    ]
+}
+
+
+@pytest.mark.parametrize(
+    "written", [PLAN, MappingProxyType(PLAN), json.dumps(PLAN)], ids=["dict", "mapping", "json"]
+)
+def test_propose_takes_plain_data_and_json_as_it_takes_a_proposal(written):
+    env = SolidStateSynthesisEnv()
+    env.reset(seed=0)
+    expected = env.propose(Proposal.model_validate(PLAN))
+    env.reset(seed=0)
+    assert same(env.propose(written), expected)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"operations": []},
+        {"operation": PLAN["operations"]},
+        {"operations": [{"op": "dose", "precursors": [{"substance": "BaCO3", "mass": 1}]}]},
+        "{not json",
+    ],
+)
+def test_what_is_no_plan_is_refused_as_parse_proposal_refuses_it(written):
+    env = SolidStateSynthesisEnv()
+    env.reset(seed=0)
+    expected = env.propose(PLAN)
+    env.reset(seed=0)
+    with pytest.raises(ProposalError) as ours:
+        env.propose(written)
+    with pytest.raises(ProposalError) as theirs:
+        parse_proposal(written)
+    assert str(ours.value) == str(theirs.value)
+    assert same(env.propose(PLAN), expected)  # nothing had moved
+
+
+@pytest.mark.parametrize("written", [None, 3, [PLAN], np.zeros(11, dtype=int)])
+def test_what_is_of_another_kind_is_told_what_a_plan_is(written):
+    env = SolidStateSynthesisEnv()
+    env.reset(seed=0)
+    with pytest.raises(ProposalError, match=r"a plan is a Proposal, a mapping or JSON text, not a"):
+        env.propose(written)
+
+
 def test_propose_gives_the_numbers_of_the_action_it_equals():
     env = SolidStateSynthesisEnv()
     env.action_space.seed(1)
@@ -247,7 +299,10 @@ def test_impossible_plan_comes_back_invalid_with_a_message():
         ("continuous", np.full(11, np.nan)),
         ("continuous", np.full(11, 1.1)),
         ("continuous", np.zeros(3)),
+        ("continuous", np.array(["hot"] * 11)),
+        ("continuous", "heat it"),
         ("discrete", np.full(11, -1)),
+        ("discrete", np.full(11, 2)),
         ("discrete", np.zeros(11)),
         ("discrete", np.zeros(4, dtype=int)),
     ],
@@ -279,12 +334,34 @@ def test_rounding_error_of_float32_is_projected():
         ({"budget": {"lab_time": 3}}, "no unit"),
         ({"lab": {"furnaces": 0}}, "furnaces"),
         ({"lab": {"system": "Y-Ba-Cu-O"}}, "is about Ba-Ti-C-O"),
-        ({"render_mode": "human"}, "render_mode"),
+        ({"parallelism": "2"}, r"whole number, 1 to 64; got '2' \(str\)"),
+        ({"parallelism": 2.5}, r"whole number, 1 to 64; got 2.5 \(float\)"),
+        ({"history": True}, r"whole number, 0 to 1000; got True \(bool\)"),
+        ({"action_type": ["discrete"]}, r"'discrete' or 'continuous', not \['discrete'\]"),
+        ({"stop_on_success": "no"}, "true or false, got 'no'"),
+        ({"budget": 20}, "^budget: 20 is not an object"),
+        ({"budget": {"experiment": 20}}, "^budget: .*did you mean 'experiments'"),
+        ({"lab": "large"}, "^lab: 'large' is not an object"),
+        ({"parallel": 2}, r"'parallel' \(did you mean 'parallelism'\?\); it takes task, lab, bud"),
+        ({"stop_on_sucess": False, "x": 1}, r"mean 'stop_on_success'\?\), 'x'; it takes"),
+        ({"seed": 3}, "'seed'; it takes"),
     ],
 )
-def test_wrong_setting_says_what_is_wrong(settings, message):
+@pytest.mark.parametrize("make", [gym.make, gym.make_vec])
+def test_wrong_setting_says_what_is_wrong(make, settings, message):
     with pytest.raises(ConfigError, match=message):
-        SolidStateSynthesisEnv(**settings)
+        make(NAME, **settings)
+
+
+def test_unknown_render_mode_is_refused():
+    with pytest.raises(ConfigError, match="render_mode must be 'ansi' or None, not 'human'"):
+        SolidStateSynthesisEnv(render_mode="human")
+
+
+def test_numpy_integers_are_whole_numbers():
+    env = SolidStateSynthesisEnv(parallelism=np.int64(2), history=np.int32(3))
+    assert (env.parallelism, env.settings.history) == (2, 3)
+    assert type(env.parallelism) is int
 
 
 def test_unknown_reset_option_is_refused():
@@ -345,25 +422,69 @@ def test_rendering_tells_budget_best_and_phases():
 # ------------------------------------------------------------------------------- hidden truth
 
 
-def test_truth_is_in_no_observation_or_info():
-    env = SolidStateSynthesisEnv(stop_on_success=False, budget={"experiments": 6})
+def hidden_numbers(env, experiments):
+    """Return what only the lab knows: what its samples truly are, and its hidden conditions."""
+    lab = env.session.lab
+    ids = [f"experiment-{index:04d}" for index in range(experiments)]
+    truths = [value for name in ids for value in audit.true_mass_fractions(lab, name).values()]
+    conditions = vars(lab._world.conditions).values()
+    return truths + [float(value) for array in conditions for value in np.ravel(array)]
+
+
+def everything_seen(experiments=6):
+    """Return all that an episode gives, and what is hidden in it."""
+    env = SolidStateSynthesisEnv(stop_on_success=False, budget={"experiments": experiments})
     env.action_space.seed(2)
-    env.reset(seed=4)
-    seen, truths = [], []
-    for _ in range(6):
-        observation, *_, info = step(env)
-        seen += [value for value in leaves([observation, info]) if isinstance(value, float)]
-        lab = env.session.lab
-        ids = [f"experiment-{index:04d}" for index in range(len(truths) + 1)]
-        truths.append(audit.true_mass_fractions(lab, ids[-1]))
-    conditions = lab._world.conditions
-    hidden = [value for truth in truths for value in truth.values()]
-    hidden += [float(value) for array in vars(conditions).values() for value in np.ravel(array)]
-    hidden = [value for value in hidden if value not in {0.0, 1.0}]
-    assert len(hidden) > 30
-    numbers = np.array(seen)
-    for value in hidden:
-        assert not np.any(np.abs(numbers - value) <= 1e-7 * abs(value)), value
+    seen = [env.reset(seed=4)] + [step(env) for _ in range(experiments)]
+    return seen, hidden_numbers(env, experiments)
+
+
+def test_truth_is_in_no_observation_or_info():
+    seen, hidden = everything_seen()
+    assert len(set(hidden)) > 30
+    assert appearing(hidden, seen) == []
+
+
+@pytest.mark.parametrize(
+    "leaked",
+    [
+        lambda info, value: info.update(purity=value),
+        lambda info, value: info.update(message=f"it is {value!r} pure"),
+        lambda info, value: info.update(debug={"sample": [np.float32([value])]}),
+    ],
+    ids=["number", "text", "single precision"],
+)
+def test_truth_in_an_info_would_be_found(leaked, monkeypatch):
+    state = SolidStateSynthesisEnv._state_info
+    true_values = []
+
+    def leaking(env):
+        info = state(env)
+        if env._ledger.submitted[0] == 3:
+            truth = audit.true_mass_fractions(env.session.lab, "experiment-0001")
+            true_values.append(max(value for value in truth.values() if value < 1.0))
+            leaked(info, true_values[-1])
+        return info
+
+    monkeypatch.setattr(SolidStateSynthesisEnv, "_state_info", leaking)
+    seen, hidden = everything_seen()
+    assert appearing(hidden, seen) == true_values
+
+
+@pytest.mark.parametrize("key", ["last_fractions", "history"])
+def test_truth_in_an_observation_would_be_found(key, monkeypatch):
+    observation = SolidStateSynthesisEnv._observation
+
+    def leaking(env):
+        arrays = observation(env)
+        if env._ledger.submitted[0] == 3:
+            truth = audit.true_mass_fractions(env.session.lab, "experiment-0001")
+            arrays[key][0] = max(value for value in truth.values() if value < 1.0)
+        return arrays
+
+    monkeypatch.setattr(SolidStateSynthesisEnv, "_observation", leaking)
+    seen, hidden = everything_seen()
+    assert len(appearing(hidden, seen)) == 1
 
 
 def test_env_keeps_no_reference_to_the_truth_in_what_it_pickles():

@@ -9,7 +9,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 import labenv  # noqa: F401 - registers
 from labenv.envs.synthesis_vector import SolidStateSynthesisVectorEnv
-from labenv.testing.env import leaves, same
+from labenv.lab import audit
+from labenv.testing.env import appearing, same
 from labenv_schemas.errors import ConfigError, ProposalError
 
 NAME = "labenv/SolidStateSynthesis-v0"
@@ -207,6 +208,26 @@ def test_actions_of_another_shape_are_refused():
         envs.step(np.zeros((3, 11), dtype=int))
 
 
+@pytest.mark.parametrize(
+    ("action_type", "wrong"), [("discrete", -1), ("discrete", 10_000), ("continuous", np.nan)]
+)
+def test_the_episode_whose_action_is_none_is_named_and_nothing_moves(action_type, wrong):
+    envs = make(3, action_type=action_type)
+    envs.action_space.seed(0)
+    good = envs.action_space.sample()
+    envs.reset(seed=1)
+    expected = envs.step(good)
+    envs.reset(seed=1)
+    bad = good.copy()
+    bad[1, 4] = wrong
+    with pytest.raises(
+        ProposalError,
+        match=r"^episode 1: .*(level \S+ of firing_k lies outside 0 to 34|numbers in \[-1, 1\])",
+    ):
+        envs.step(bad)
+    assert same(envs.step(good), expected)
+
+
 def test_step_before_reset_asks_for_it():
     with pytest.raises(ResetNeeded):
         make(2).step(np.zeros((2, 11), dtype=int))
@@ -228,6 +249,9 @@ def test_masks_have_one_row_an_episode():
     ("settings", "message"),
     [
         ({"num_envs": 0}, "num_envs"),
+        ({"num_envs": "3"}, r"num_envs must be a whole number, at least 1; got '3' \(str\)"),
+        ({"threads": 0}, "threads must be at least 1, got 0"),
+        ({"thread": 2}, "did you mean 'threads'"),
         ({"autoreset_mode": "LATER"}, "NEXT_STEP, SAME_STEP, DISABLED"),
         ({"max_episode_steps": 5}, "budget"),
         ({"render_mode": "ansi"}, "does not render"),
@@ -240,8 +264,32 @@ def test_wrong_setting_says_what_is_wrong(settings, message):
 
 def test_seeds_and_conditions_are_in_nothing_returned():
     envs = make(3, stop_on_success=False, **SHORT)
-    seen = np.array([v for v in leaves(play(envs, seed=0, steps=4)) if isinstance(v, float)])
-    for array in vars(envs._episodes._conditions).values():
-        for value in np.ravel(array):
-            if value not in {0.0, 1.0}:
-                assert not np.any(np.abs(seen - value) <= 1e-7 * abs(value))
+    seen = play(envs, seed=0, steps=4)
+    hidden = conditions_of(envs)
+    assert len(set(hidden)) > 30
+    assert appearing(hidden, seen) == []
+    assert appearing(hidden, [seen, {"debug": np.float32(hidden[5:6])}]) == [hidden[5]]
+
+
+def conditions_of(envs):
+    arrays = vars(envs._episodes._conditions).values()
+    values = [float(value) for array in arrays for value in np.ravel(array)]
+    return [value for value in values if abs(value) not in {0.0, 1.0}]
+
+
+def test_what_the_samples_are_made_of_is_in_nothing_returned():
+    """The truth is that of single environments with the same seeds, whose lab can be asked."""
+    envs = make(2, stop_on_success=False, **SHORT)
+    envs.action_space.seed(0)
+    actions = [envs.action_space.sample() for _ in range(4)]
+    seen = [envs.reset(seed=5), *map(envs.step, actions)]
+    hidden = []
+    for row in range(2):
+        env = gym.make(NAME, stop_on_success=False, **SHORT).unwrapped
+        env.reset(seed=5 + row)
+        for number, action in enumerate(actions):
+            env.step(action[row])
+            truth = audit.true_mass_fractions(env.session.lab, f"experiment-{number:04d}")
+            hidden += truth.values()
+    assert len(set(hidden) - {0.0, 1.0}) > 10
+    assert appearing(hidden, seen) == []
