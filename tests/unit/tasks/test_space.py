@@ -37,7 +37,7 @@ def test_levels_and_units_agree(space):
 def test_level_that_does_not_exist_is_refused(space, bad):
     levels = np.zeros(space.n, dtype=int)
     levels[3] = bad
-    with pytest.raises(ProposalError, match="levels must be"):
+    with pytest.raises(ProposalError, match=r"level \S+ of milling_s lies outside 0 to 7"):
         space.values_from_levels(levels)
 
 
