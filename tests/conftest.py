@@ -7,7 +7,13 @@ import socket
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
+
+# An example's time says how busy the machine is, not whether the code is right; pytest's own time
+# limit catches what never ends.
+hypothesis.settings.register_profile("labenv", deadline=None)
+hypothesis.settings.load_profile("labenv")
 
 
 @pytest.fixture(autouse=True)

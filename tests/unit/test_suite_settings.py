@@ -1,0 +1,24 @@
+"""What all tests rely on: no test fails for a busy machine, or reaches outside this one."""
+
+from __future__ import annotations
+
+import socket
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def test_a_slow_example_is_no_failure() -> None:
+    @given(st.none())
+    @settings(max_examples=1)
+    def slow(_: None) -> None:
+        time.sleep(0.25)  # above Hypothesis's own 0.2 s
+
+    slow()
+
+
+def test_no_test_reaches_another_machine() -> None:
+    with pytest.raises(RuntimeError, match=r"a test tried to connect to 192\.0\.2\.1"):
+        socket.create_connection(("192.0.2.1", 80), timeout=1)
