@@ -19,7 +19,7 @@ with tempfile.TemporaryDirectory() as folder, Store.open(Path(folder) / "store.s
     summary = summarise(store, campaign_id)
 
 for row, best in summary.best_so_far():
-    print(f"experiment {row.index}: measured {row.value:.3f}, best so far {best:.3f}")
+    print(f"experiment {row.index}: score {row.value:.3f}, best so far {best:.3f}")
 print(f"{summary.lab_time_s / 86_400:.1f} days of lab time, cost {summary.cost:.0f}")
 assert summary.best is not None
 print(f"best: {summary.best.plan}")

@@ -18,4 +18,4 @@ for step in range(8):
         break
 env.close()
 
-print(f"best measured BaTiO3: {info['best_score']:.3f}; rewards add up to {total:.3f}")
+print(f"best score: {info['best_score']:.3f}; rewards add up to {total:.3f}")

@@ -114,6 +114,9 @@ def phases(
     if format_ is OutputFormat.JSON:
         print_json(rows)
         return
+    if not rows:
+        tell(f"no structure consists of {elements} and nothing else; look at 'labenv phases'")
+        return
     columns = {"name": "phase", "formula": "formula", "space_group": "space group",
                "source": "source"}  # fmt: skip
     print_table(rows, columns)

@@ -162,8 +162,11 @@ def _export_format(out: Path, asked: ExportFormat | None) -> ExportFormat:
         What was asked for, or what the file's name says.
 
     Raises:
-        ConfigError: If the name says nothing, or something else than what was asked for.
+        ConfigError: If the name is a folder's, says nothing, or says something else than what was
+            asked for.
     """
+    if out.is_dir():
+        raise ConfigError(f"{out} is a folder; name a file in it, such as {out / 'campaign.csv'}")
     suffix = out.suffix.lower()
     named = _EXPORT_SUFFIXES.get(suffix)
     if named is None and asked is None:

@@ -18,9 +18,9 @@ from labenv.cli import main
 EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PROMISED = {
     "analyse_a_scan.py": r"BaTiO3-tetragonal +0\.\d+ ± 0\.\d+\nBa2TiO4 .*\nok, R_wp 0\.\d+\n$",
-    "close_the_loop.py": r"(experiment \d+: measured 0\.\d+, best so far 0\.\d+\n){10}.*best: .*°C",
+    "close_the_loop.py": r"(experiment \d+: score 0\.\d+, best so far 0\.\d+\n){10}.*best: .*°C",
     "run_a_proposal.py": r"heat +on furnace-1 .*score 0\.\d+: 0\.\d+ ± 0\.\d+ of BaTiO3, fit ok",
-    "step_the_environment.py": r"best measured BaTiO3: 0\.\d+; rewards add up to 0\.\d+",
+    "step_the_environment.py": r"best score: 0\.\d+; rewards add up to 0\.\d+",
 }
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
 CAMPAIGNS = sorted(path.name for path in EXAMPLES.glob("*.yaml"))
@@ -96,3 +96,19 @@ def test_published_recipes_are_set_beside_their_simulation(
     assert compared["Templeton 1959, carbon dioxide"]["agrees"] is True
     report = Path(data["report"]).read_text(encoding="utf-8")
     assert all(recipe.name in report for recipe in recipes)
+    # What the pages say of it.
+    agreeing = sum(item["agrees"] for item in compared.values())
+    page = (EXAMPLES.parent / "docs" / "validation-ba-ti.md").read_text(encoding="utf-8")
+    assert f"in {agreeing} of {len(recipes)}.**" in page
+    for name, item in compared.items():
+        (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)$", page, re.MULTILINE)
+        _, found, same, _ = (cell.strip() for cell in row.strip("|").split("|"))
+        assert (same == "yes") is item["agrees"], name
+        said = {formula: float(value) for formula, value in re.findall(r"(\w+) (0\.\d+)", found)}
+        seen: dict[str, float] = {}
+        for phase in item["simulated"]:
+            seen[phase["formula"]] = seen.get(phase["formula"], 0.0) + phase["weight_fraction"]
+        assert {formula: seen[formula] for formula in said} == pytest.approx(said, abs=0.01), name
+        assert all(value < 0.025 for formula, value in seen.items() if formula not in said), name
+    readme = (EXAMPLES.parent / "README.md").read_text(encoding="utf-8")
+    assert (agreeing, "the ones found here in four" in readme) == (4, True)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
+ROOT = Path(__file__).resolve().parents[3]
 MIXTURE = "xrd-mixtures/TiO2_0p4009-ZnO_0p6010--8min.xrdml"
 KEYS = {"status", "phases", "goodness_of_fit", "r_wp", "residual_peaks", "warnings"}
 
@@ -22,6 +22,20 @@ def test_a_real_mixture_is_quantified(labenv: Any, cases_dir: Path) -> None:
         fractions = {phase["name"]: phase["weight_fraction"] for phase in data["phases"]}
         assert fractions["anatase"] == pytest.approx(0.4009, abs=0.04)
         assert set(data["phases"][0]) == {"name", "formula", "weight_fraction", "uncertainty"}
+
+
+@pytest.mark.real_data
+def test_the_page_shows_what_the_command_prints(
+    labenv: Any, cases_dir: Path, tmp_path: Path
+) -> None:
+    page = (ROOT / "docs" / "command-line.md").read_text(encoding="utf-8")
+    shown = page.split("$ labenv analyse scan.xrdml --phases anatase,ZnO\n")[1].split("```")[0]
+    (tmp_path / "scan.xrdml").write_bytes((cases_dir / MIXTURE).read_bytes())
+    printed = labenv("analyse", "scan.xrdml", "--phases", "anatase,ZnO").out
+    number = r"\d+\.\d+"
+    assert re.sub(number, "N", printed) == re.sub(number, "N", shown)
+    for ours, theirs in zip(re.findall(number, printed), re.findall(number, shown), strict=True):
+        assert float(ours) == pytest.approx(float(theirs), rel=0.02, abs=0.002)
 
 
 @pytest.mark.real_data

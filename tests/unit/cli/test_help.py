@@ -76,6 +76,9 @@ def test_catalogues(labenv: Any) -> None:
                                                 "json").json}  # fmt: skip
     assert {"anatase", "rutile"} <= phases
     assert "BaTiO3-tetragonal" not in phases
+    none = labenv("phases", "--elements", "He,Ne")
+    assert (none.code, none.out) == (0, "")
+    assert "no structure consists of He,Ne" in none.err
 
 
 def test_names_to_copy_are_whole_on_a_narrow_terminal(

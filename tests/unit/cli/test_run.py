@@ -242,6 +242,7 @@ def test_the_format_of_an_export_is_that_of_its_name(
         ),
         ("--out x.xlsx", "x.xlsx ends with .xlsx; end it with .csv, .parquet or .jsonl, or add"),
         ("--out x", "x has no ending"),
+        ("--out . --format csv", ". is a folder; name a file in it, such as campaign.csv"),
         ("--out x.parquet --format csv", "--format csv does not go with x.parquet, which says"),
     ],
 )
