@@ -93,8 +93,7 @@ def make_settings(  # noqa: PLR0913 - the arguments of gym.make
     check_whole_number("history", history, 0, 1000)
     _check_one_of("action_type", action_type, "discrete", "continuous")
     _check_one_of("machine_failure", machine_failure, "truncate", "continue")
-    if not isinstance(stop_on_success, bool):
-        raise ConfigError(f"stop_on_success must be true or false, got {stop_on_success!r}")
+    _check_flag("stop_on_success", stop_on_success)
     return SynthesisSettings(
         goal,
         bench,
@@ -130,6 +129,11 @@ def _parsed(name: str, kind: type[M], data: object) -> M:
         return parse(kind, data, ConfigError)
     except ConfigError as error:
         raise ConfigError(f"{name}: {error}") from None
+
+
+def _check_flag(name: str, value: object) -> None:
+    if not isinstance(value, bool):
+        raise ConfigError(f"{name} must be true or false, got {value!r}")
 
 
 def _check_one_of(name: str, value: object, *choices: str) -> None:
