@@ -64,7 +64,10 @@ def gain_of(scan: Scan, model: PhaseModel, refined: Refined) -> float:
     own[0] = 1.0
     own[1 + model.cell_count : 3 + model.cell_count] = 0.6 * priors.width_deg
     block = np.empty((SHARED + model.count, len(scan.counts)))
-    model.columns(refined.shared, own, scan.optics, 1e-3 * float(refined.scales.max()), block)
+    floor = 1e-3 * (
+        float(refined.scales.max()) or 1.0
+    )  # where no phase fitted is there, any will do
+    model.columns(refined.shared, own, scan.optics, floor, block)
     weighted = block[SHARED] / np.maximum(refined.calculated, 1.0)
     residual = scan.counts - refined.calculated
     bottom = max(float(weighted @ block[SHARED]), 1e-300)

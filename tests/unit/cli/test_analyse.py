@@ -47,6 +47,17 @@ def test_a_wrong_phase_is_no_confident_answer(labenv: Any, cases_dir: Path) -> N
 
 
 @pytest.mark.real_data
+@pytest.mark.parametrize("form", ["table", "json"])
+def test_phases_of_which_none_is_there_are_no_fault(
+    labenv: Any, cases_dir: Path, form: str
+) -> None:
+    scan = cases_dir / "xrd-mixtures/NiO_0p6007-Bi2O3_0p4008--8min.xrdml"
+    answer = labenv("analyse", scan, "--phases", "anatase,ZnO", "--format", form)
+    assert answer.code == 0
+    assert "unidentified" in answer.out
+
+
+@pytest.mark.real_data
 def test_elements_are_searched(labenv: Any, cases_dir: Path) -> None:
     answer = labenv("analyse", cases_dir / MIXTURE, "--elements", "Ti,Zn,O")
     assert "anatase" in answer.out
