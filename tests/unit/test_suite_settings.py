@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import socket
 import time
 
@@ -25,3 +26,9 @@ def test_no_test_reaches_another_machine() -> None:
         pytest.raises(RuntimeError, match=r"a test tried to connect to 192\.0\.2\.1"),
     ):
         one.connect(("192.0.2.1", 80))
+
+
+@pytest.mark.parametrize("kind", ["env", "policy", "store", "task"])
+def test_contracts_show_what_they_compared(kind: str) -> None:
+    module = importlib.import_module(f"labenv.testing.{kind}")
+    assert type(module.__loader__).__name__ == "AssertionRewritingHook"
