@@ -35,6 +35,14 @@ if TYPE_CHECKING:
 SEEDS = 2**62
 
 
+class RenderModeError(ConfigError, TypeError):
+    """There is no such render mode.
+
+    A TypeError too, because Stable-Baselines3's `make_vec_env` asks every environment for
+    "rgb_array" and makes those without it only after a TypeError.
+    """
+
+
 class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
     """A campaign in a solid-state laboratory.
 
@@ -61,7 +69,7 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
         **settings: Any,  # noqa: ANN401 - those of make_settings
     ) -> None:
         if render_mode not in {None, "ansi"}:
-            raise ConfigError(f"render_mode must be 'ansi' or None, not {render_mode!r}")
+            raise RenderModeError(f"render_mode must be 'ansi' or None, not {render_mode!r}")
         self.render_mode = render_mode
         self._settings = read_settings(task, settings, ("render_mode",))
         self.action_space = action_space(self._settings.task.space, self._settings.action_type)

@@ -20,6 +20,7 @@ PROMISED = {
     "analyse_a_scan.py": r"BaTiO3-tetragonal +0\.\d+ ± 0\.\d+\nBa2TiO4 .*\nok, R_wp 0\.\d+\n$",
     "close_the_loop.py": r"(experiment \d+: score 0\.\d+, best so far 0\.\d+\n){10}.*best: .*°C",
     "run_a_proposal.py": r"heat +on furnace-1 .*score 0\.\d+: 0\.\d+ ± 0\.\d+ of BaTiO3, fit ok",
+    "train_with_stable_baselines3.py": r"^\d\d episodes, mean return 0\.\d\d\n$",
     "step_the_environment.py": r"best score: 0\.\d+; rewards add up to 0\.\d+",
 }
 SCRIPTS = sorted(path.name for path in EXAMPLES.glob("*.py"))
@@ -32,10 +33,13 @@ def run_campaign(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
     return json.loads(capsys.readouterr().out)
 
 
+@pytest.mark.filterwarnings("default:::torch", "default:::stable_baselines3")
 @pytest.mark.parametrize("name", SCRIPTS)
 def test_scripts_print_what_they_promise(
     name: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    if "stable_baselines3" in name:
+        pytest.importorskip("stable_baselines3")
     monkeypatch.chdir(tmp_path)
     runpy.run_path(str(EXAMPLES / name), run_name="__main__")
     assert re.search(PROMISED[name], capsys.readouterr().out, re.DOTALL)

@@ -356,6 +356,8 @@ def test_wrong_setting_says_what_is_wrong(make, settings, message):
 def test_unknown_render_mode_is_refused():
     with pytest.raises(ConfigError, match="render_mode must be 'ansi' or None, not 'human'"):
         SolidStateSynthesisEnv(render_mode="human")
+    with pytest.raises(TypeError):  # as Stable-Baselines3's make_vec_env expects, and does without
+        SolidStateSynthesisEnv(render_mode="rgb_array")
 
 
 def test_numpy_integers_are_whole_numbers():
