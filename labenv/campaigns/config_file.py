@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from labenv.campaigns.published_phases import unknown_phases
 from labenv.campaigns.text_files import read_text_file
@@ -13,14 +12,13 @@ from labenv.campaigns.yaml_lines import LocatedData, parse_yaml
 from labenv_schemas.base import parse
 from labenv_schemas.campaign import CampaignConfig
 from labenv_schemas.errors import ConfigError
+from labenv_schemas.faults import explain, first_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
-    from pydantic_core import ErrorDetails
-
-_MOST_FAULTS = 20
+    from labenv_schemas.faults import Fault
 
 
 def load_campaign(path: Path) -> CampaignConfig:
@@ -98,142 +96,18 @@ def parse_campaign(text: str, source: str = "campaign") -> CampaignConfig:
     try:
         config = CampaignConfig.model_validate(located.data)
     except ValidationError as error:
-        faults = _root_faults(error.errors(include_url=False))
-        lines = [_explain(fault, located, source) for fault in faults[:_MOST_FAULTS]]
-        if len(faults) > _MOST_FAULTS:
-            lines.append(f"... and {len(faults) - _MOST_FAULTS} more")
-        raise ConfigError("\n".join(lines)) from None
-    wrong = [
-        _at(("recipes", place, "published", "phases", name), located, source) + f": {message}"
-        for place, name, message in unknown_phases(config)
-    ]
+        faults = explain(error, CampaignConfig, located.data)
+        raise ConfigError(_by_line(faults, located, source)) from None
+    wrong = unknown_phases(config)
     if wrong:
-        raise ConfigError("\n".join(wrong[:_MOST_FAULTS]))
+        raise ConfigError(_by_line(wrong, located, source))
     return config
 
 
-def _at(path: tuple[str | int, ...], located: LocatedData, source: str) -> str:
-    """Return file, line and key of a place in the data."""
-    line = located.line(path)
-    place = f"{source}:{line}" if line is not None else source
-    key = _written(path)
-    return f"{place}: {key}" if key else place
-
-
-def _root_faults(faults: list[ErrorDetails]) -> list[ErrorDetails]:
-    """Return the faults without lists that are too short because their items were refused."""
-    places = [fault["loc"] for fault in faults]
-    return [
-        fault
-        for fault in faults
-        if fault["type"] != "too_short"
-        or not any(
-            len(p) > len(fault["loc"]) and p[: len(fault["loc"])] == fault["loc"] for p in places
-        )
-    ]
-
-
-def _explain(fault: ErrorDetails, located: LocatedData, source: str) -> str:
-    path = _path_in_data(fault["loc"], located.data)
-    place = _at(path, located, source)
-    if fault["type"] == "extra_forbidden":
-        return f"{place}: unknown key{_suggestion(path, located.data)}"
-    if fault["type"] == "missing":
-        return f"{place}: this key is missing"
-    message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
-    given = fault.get("input")
-    if fault["type"] == "string_too_short":
-        wanted = _description(path, located.data)
-        asks = f"; it is for: {wanted}" if wanted else ""
-        return f"{place}: {given!r} is too short; write {_least(fault, 'character')}{asks}"
-    if fault["type"] == "too_short":
-        return f"{place}: needs {_least(fault, 'item')}"
-    simple = isinstance(given, (str, int, float, bool)) and fault["type"] != "value_error"
-    shown = f" (given: {given!r})" if simple else ""
-    return f"{place}: {message}{shown}"
-
-
-def _least(fault: ErrorDetails, what: str) -> str:
-    least = fault.get("ctx", {}).get("min_length", 1)
-    return f"at least {least} {what}{'s' if least != 1 else ''}"
-
-
-def _description(path: Sequence[str | int], data: Any) -> str:  # noqa: ANN401 - any data
-    """Return what the key at a path is for."""
-    for model in _models_at(path[:-1], data):
-        field = model.model_fields.get(str(path[-1]))
-        if field is not None and field.description:
-            return field.description
-    return ""
-
-
-def _path_in_data(location: Sequence[str | int], data: Any) -> tuple[str | int, ...]:  # noqa: ANN401
-    """Return a pydantic location without the names of union members, which no file has."""
-    path: list[str | int] = []
-    here = data
-    for index, part in enumerate(location):
-        last = index == len(location) - 1
-        if isinstance(here, dict) and (part in here or last):
-            path.append(part)
-            here = here.get(str(part))
-        elif isinstance(here, list) and isinstance(part, int):
-            path.append(part)
-            here = here[part] if part < len(here) else None
-    return tuple(path)
-
-
-def _suggestion(path: Sequence[str | int], data: Any) -> str:  # noqa: ANN401 - any data
-    wrong = str(path[-1])
-    allowed = sorted(_allowed_keys(path[:-1], data))
-    if not allowed:
-        return ""
-    near = get_close_matches(wrong, allowed, n=1, cutoff=0.6)
-    meant = f"; did you mean {near[0]!r}?" if near else ""
-    return f"{meant} (allowed here: {', '.join(allowed)})"
-
-
-def _allowed_keys(path: Sequence[str | int], data: Any) -> set[str]:  # noqa: ANN401 - any data
-    return {
-        field.alias or name
-        for model in _models_at(path, data)
-        for name, field in model.model_fields.items()
-    }
-
-
-def _models_at(path: Sequence[str | int], data: Any) -> list[type[BaseModel]]:  # noqa: ANN401
-    """Return the models that may stand at a path, following the data through unions."""
-    models: list[type[BaseModel]] = [CampaignConfig]
-    here = data
-    for part in path:
-        here = here[part]
-        if isinstance(part, str):
-            models = [
-                found
-                for model in models
-                for name, field in model.model_fields.items()
-                if part in {name, field.alias}
-                for found in _models_in(field.annotation)
-            ]
-    if isinstance(here, dict) and "op" in here:
-        tagged = [model for model in models if _tag(model) == here["op"]]
-        models = tagged or models
-    return models
-
-
-def _tag(model: type[BaseModel]) -> object:
-    field = model.model_fields.get("op")
-    return field.default if field is not None else None
-
-
-def _models_in(annotation: object) -> Iterator[type[BaseModel]]:
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models_in(part)
-
-
-def _written(path: Sequence[str | int]) -> str:
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
+def _by_line(faults: Sequence[Fault], located: LocatedData, source: str) -> str:
+    """Return the faults, each with its line in the file."""
+    lines: list[str] = []
+    for fault in faults:
+        line = located.line(fault.path)
+        lines.append(f"{source}:{line}: {fault}" if line is not None else f"{source}: {fault}")
+    return "\n".join(first_lines(lines))

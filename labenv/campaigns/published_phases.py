@@ -6,38 +6,37 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from labenv_schemas.errors import UnknownPluginError
+from labenv_schemas.faults import Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from labenv_schemas.campaign import CampaignConfig
 
 
-def unknown_phases(config: CampaignConfig) -> Iterator[tuple[int, str, str]]:
+def unknown_phases(config: CampaignConfig) -> list[Fault]:
     """Find published phases that no analysis of the campaign's task could ever report.
 
     Args:
         config: The campaign.
 
-    Yields:
-        Place of the recipe, the name that stands there, and what may stand there, as a sentence.
+    Returns:
+        A fault for each, which says what may stand there.
     """
-    if not config.recipes:
-        return
-    known = _known(config.task)
+    known = _known(config.task) if config.recipes else []
     if not known:  # a wrong task is told of by whoever makes it
-        return
+        return []
+    faults: list[Fault] = []
     for place, recipe in enumerate(config.recipes):
         for name in recipe.published.phases:
             if name not in known:
                 near = get_close_matches(name, known, n=1, cutoff=0.6)
                 meant = f"did you mean {near[0]!r}? " if near else ""
-                yield (
-                    place,
-                    name,
+                message = (
                     f"no phase of the task {config.task!r} is called {name!r}; {meant}(known: "
-                    f"{', '.join(known)}); what is not modelled belongs in 'statement'",
+                    f"{', '.join(known)}); what is not modelled belongs in 'statement'"
                 )
+                path = ("recipes", place, "published", "phases", name)
+                faults.append(Fault(path, f"recipes[{place}].published.phases.{name}", message))
+    return faults
 
 
 def _known(task: str) -> list[str]:

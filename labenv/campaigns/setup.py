@@ -9,6 +9,7 @@ from labenv.campaigns.recipe_policy import RecipePolicy
 from labenv.policies import Policy, make_policy
 from labenv.tasks import Task, make_task
 from labenv_schemas.errors import ConfigError
+from labenv_schemas.faults import first_lines
 from labenv_schemas.task import Budget
 
 if TYPE_CHECKING:
@@ -42,8 +43,9 @@ def check_campaign(config: CampaignConfig) -> Task:
     """
     policy_of(config)
     task = task_of(config)
-    for place, _, message in unknown_phases(config):
-        raise ConfigError(f"recipe {config.recipes[place].name!r}: {message}")
+    faults = unknown_phases(config)
+    if faults:
+        raise ConfigError("\n".join(first_lines([str(fault) for fault in faults])))
     return task
 
 

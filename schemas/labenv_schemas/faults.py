@@ -5,7 +5,7 @@ Such as ``operations[2].segments[0]: unknown field 'temprature'; did you mean 't
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
 
@@ -35,7 +35,36 @@ _LENGTHS = {
     "too_long": ("max_length", "must have at most"),
 }
 _NOT_AN_OBJECT = {"model_type", "model_attributes_type", "dict_type"}
-_NOT_A_LIST = {"tuple_type", "list_type"}
+_NOT_OF_THE_KIND = {
+    "tuple_type": "is not a list",
+    "list_type": "is not a list",
+    "string_type": "is not text; if it is meant as text, put it in quotes",
+    "int_type": "is not a whole number",
+    "int_parsing": "is not a whole number",
+    "int_from_float": "is not a whole number",
+    "float_type": "is not a number, or too large a one",
+    "float_parsing": "is not a number",
+    "bool_type": "is neither true nor false",
+    "bool_parsing": "is neither true nor false",
+}
+
+
+class Fault(NamedTuple):
+    """Something wrong in a writer's data.
+
+    Attributes:
+        path: Keys and indices that lead to it.
+        place: Where to mend it, such as ``operations[2].target``; empty for the whole.
+        message: What is wrong and what to write.
+    """
+
+    path: tuple[int | str, ...]
+    place: str
+    message: str
+
+    def __str__(self) -> str:
+        """Return place and message."""
+        return f"{self.place}: {self.message}" if self.place else self.message
 
 
 def describe(
@@ -52,7 +81,23 @@ def describe(
         Lines such as ``operations[1].segments[0].target: 1100 has no unit; ...``.
     """
     root = kind or _model_named(error.title)
-    lines: dict[str, None] = {}
+    return "\n".join(first_lines([str(fault) for fault in explain(error, root, data)]))
+
+
+def explain(
+    error: ValidationError, root: type[BaseModel] | None, data: object = None
+) -> list[Fault]:
+    """Return what is wrong, fault by fault.
+
+    Args:
+        error: What pydantic raised.
+        root: The model that was validated.
+        data: What was validated.
+
+    Returns:
+        The faults in the order found.
+    """
+    found: list[Fault] = []
     faults = error.errors(include_url=False)
     for fault in faults:
         location = fault["loc"]
@@ -60,15 +105,30 @@ def describe(
             continue  # pydantic counts only the items that passed
         if fault["type"] == "extra_forbidden":  # its place is the model that lacks the field
             location = location[:-1]
-        place, spot, written = follow(root, location, data)
-        if fault["type"] in _LIMITS and isinstance(written, str):
-            fault["input"] = written  # rather than what it was converted to
-        message = _message(fault, spot)
-        lines[f"{place}: {message}" if place else message] = None
-    shown = list(lines)[:_MOST_LINES]
-    if len(lines) > _MOST_LINES:
-        shown.append(f"and {len(lines) - _MOST_LINES} more faults")
-    return "\n".join(shown)
+        place = follow(root, location, data)
+        if fault["type"] in _LIMITS and isinstance(place.written, str):
+            fault["input"] = place.written  # rather than what it was converted to
+        path = place.path
+        if fault["type"] == "extra_forbidden":
+            path = (*path, fault["loc"][-1])
+        found.append(Fault(path, str(place), _message(fault, place.spot)))
+    return found
+
+
+def first_lines(lines: Sequence[str]) -> list[str]:
+    """Return the first of some lines, each once, and how many more there are.
+
+    Args:
+        lines: Of any number.
+
+    Returns:
+        At most 21 lines.
+    """
+    different = list(dict.fromkeys(lines))
+    shown = different[:_MOST_LINES]
+    if len(different) > _MOST_LINES:
+        shown.append(f"and {len(different) - _MOST_LINES} more faults")
+    return shown
 
 
 def _is_in(location: tuple[int | str, ...], place: tuple[int | str, ...]) -> bool:
@@ -103,13 +163,30 @@ def _message(fault: ErrorDetails, spot: Spot) -> str:
     if kind == "literal_error":
         return _not_among(given, spot.literals, _other_forms(spot))
     if kind in _NOT_AN_OBJECT:
-        return f"{_shown(given)} is not an object with named fields"
-    if kind in _NOT_A_LIST:
-        return f"{_shown(given)} is not a list"
+        return _not_an_object(given, spot)
+    if kind in _NOT_OF_THE_KIND:
+        return f"{_shown(given)} {_NOT_OF_THE_KIND[kind]}"
+    return _wrong_length(fault, spot) or _in_pydantics_words(fault)
+
+
+def _wrong_length(fault: ErrorDetails, spot: Spot) -> str:
+    kind, context = fault["type"], fault.get("ctx", {})
     if kind in _LENGTHS:
         name, words = _LENGTHS[kind]
-        return f"{words} {context.get(name)} items; there are {context.get('actual_length')}"
-    message = fault["msg"].removeprefix("Value error, ")
+        limit = context.get(name)
+        items = "item" if limit == 1 else "items"
+        return f"{words} {limit} {items}; there are {context.get('actual_length')}"
+    if kind == "string_too_short":
+        purpose = f"; it is for: {spot.purpose}" if spot.purpose else ""
+        least = context.get("min_length", 1)
+        some = f"{least} character{'s' if least != 1 else ''}"
+        return f"{_shown(fault.get('input'))} is too short; write at least {some}{purpose}"
+    return ""
+
+
+def _in_pydantics_words(fault: ErrorDetails) -> str:
+    kind, given = fault["type"], fault.get("input")
+    message = fault["msg"].removeprefix("Value error, ").replace("Input should be", "must be")
     if kind in {"value_error", "json_invalid"} or not isinstance(given, (str, int, float)):
         return message
     return f"{message} (given: {_shown(given)})"
@@ -120,6 +197,16 @@ def _wrong_tag(kind: str, context: Mapping[str, Any], spot: Spot) -> str:
     if kind == "union_tag_invalid":
         return f"{field} {_not_among(context.get('tag'), spot.tags)}"
     return f"{field!r} is missing; it is one of {', '.join(spot.tags)}"
+
+
+def _not_an_object(given: object, spot: Spot) -> str:
+    message = f"{_shown(given)} is not an object with named fields"
+    if spot.model is None:
+        return message
+    fields = [wire_name(own, field) for own, field in spot.model.model_fields.items()]
+    if isinstance(given, str) and "name" in fields:
+        return f"{message}; write {{name: {given}}}"
+    return f"{message}; its fields are {', '.join(fields)}"
 
 
 def _unknown_field(name: str, spot: Spot) -> str:

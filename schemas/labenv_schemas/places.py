@@ -27,15 +27,20 @@ class Spot(NamedTuple):
         annotation: The type, or None where the models have no such place.
         metadata: What annotates it.
         siblings: The other members of the union it was chosen from.
+        purpose: What the field that stands here is for.
     """
 
     annotation: Any
     metadata: tuple[Any, ...] = ()
     siblings: tuple[Any, ...] = ()
+    purpose: str = ""
 
     @property
     def model(self) -> type[BaseModel] | None:
-        """The model that stands here, or None."""
+        """The model that stands here, or may be left out here; else None."""
+        if _is_union(self.annotation):
+            members = [item for item in get_args(self.annotation) if item is not NoneType]
+            return as_model(members[0]) if len(members) == 1 else None
         return as_model(self.annotation)
 
     @property
@@ -64,9 +69,26 @@ class Spot(NamedTuple):
         return [tag for member in members for tag in _literal_tags(as_model(member))]
 
 
-def follow(
-    root: type[BaseModel] | None, location: tuple[int | str, ...], data: object
-) -> tuple[str, Spot, object]:
+class Place(NamedTuple):
+    """Where a location leads.
+
+    Attributes:
+        path: Keys and indices in the data.
+        spot: The place in the models.
+        written: What the data has there; None if it cannot be found.
+    """
+
+    path: tuple[int | str, ...]
+    spot: Spot
+    written: object
+
+    def __str__(self) -> str:
+        """Return the path as its writer would say it, such as ``operations[2].target``."""
+        text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in self.path)
+        return text.removeprefix(".")
+
+
+def follow(root: type[BaseModel] | None, location: tuple[int | str, ...], data: object) -> Place:
     """Return where a location leads.
 
     Args:
@@ -75,18 +97,17 @@ def follow(
         data: What was validated; a place is called by the name used there, wire or Python.
 
     Returns:
-        The place, such as ``operations[2].target``, the spot in the models, and what the data has
-        there (None if it cannot be found).
+        The place.
     """
-    place, spot = "", _spot(root)
+    path, spot = [], _spot(root)
     for part in location:
         inside, is_label = _step(spot, part)
         if not is_label:
             written = _written(spot, part, data)
-            place += f"[{part}]" if isinstance(part, int) else f".{written}"
+            path.append(written)
             data = _item(data, written)
         spot = inside
-    return place.removeprefix("."), spot, data
+    return Place(tuple(path), spot, data)
 
 
 def wire_name(name: str, field: FieldInfo) -> str:
@@ -132,7 +153,10 @@ def _step(spot: Spot, part: int | str) -> tuple[Spot, bool]:
         for name, field in spot.model.model_fields.items():
             if part in {name, wire_name(name, field)}:
                 inner = _spot(field.annotation)
-                return inner._replace(metadata=(*inner.metadata, *field.metadata)), False
+                found = inner._replace(
+                    metadata=(*inner.metadata, *field.metadata), purpose=field.description or ""
+                )
+                return found, False
         return Spot(None), False
     if _is_union(spot.annotation):
         members = [member for member in get_args(spot.annotation) if member is not NoneType]

@@ -47,18 +47,42 @@ def test_defaults_are_filled_in() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("name: x\npolicy:\n  nam: b\n", "c.yaml:3: policy.nam: unknown key; did you mean 'name'?"),
+        (
+            "name: x\npolicy:\n  nam: b\n",
+            "c.yaml:3: policy: unknown field 'nam'; did you mean 'name'?",
+        ),
         (
             "name: x\n\nlab:\n  furnacs: 3\n",
-            "c.yaml:4: lab.furnacs: unknown key; did you mean 'furn",
+            "c.yaml:4: lab: unknown field 'furnacs'; did you mean 'furnaces'?",
         ),
-        ("name: x\nbogus: 1\n", "c.yaml:2: bogus: unknown key (allowed here: budget, description"),
+        (
+            "name: x\nbogus: 1\n",
+            "c.yaml:2: unknown field 'bogus'; the fields are name, description, ",
+        ),
         ("name: x\nseed: .nan\n", "c.yaml:2: seed: must be a finite number"),
-        ("name: x\nseed: -1\n", "c.yaml:2: seed: must be greater than or equal to 0 (given: -1)"),
-        ("name: x\nbudget: {experiments: -3}\n", "c.yaml:2: budget.experiments: must be greater"),
+        ("name: x\nseed: -1\n", "c.yaml:2: seed: -1 must be at least 0"),
+        (
+            "name: x\nbudget: {experiments: -3}\n",
+            "c.yaml:2: budget.experiments: -3 must be at least 1",
+        ),
+        (
+            "name: x\npolicy: sobol\n",
+            "c.yaml:2: policy: 'sobol' is not an object with named fields; ",
+        ),
+        ("name: x\npolicy: sobol\n", "write {name: sobol}"),
+        (
+            "name: x\nbudget: 5\n",
+            "c.yaml:2: budget: 5 is not an object with named fields; its fiel",
+        ),
+        ("name: 3\n", "c.yaml:1: name: 3 is not text; if it is meant as text, put it in quotes"),
+        ("name: x\nseed: a\n", "c.yaml:2: seed: 'a' is not a whole number"),
+        (
+            "name: x\nlab: {randomise: perhaps}\n",
+            "lab.randomise: 'perhaps' is neither true nor false",
+        ),
         ("name: x\nbudget:\n  lab_time: 7\n", "c.yaml:3: budget.lab_time: 7 has no unit"),
         ("name: x\nname: y\n", "c.yaml:2: the key 'name' stands twice"),
-        ("seed: 1\n", "c.yaml:1: name: this key is missing"),
+        ("seed: 1\n", "c.yaml:1: name: is missing"),
         ("a: [1\n", "c.yaml:2: not YAML: expected ',' or ']'"),
         ("name: x\n\tseed: 1\n", "indented with spaces, not tabs"),
         ("", "c.yaml: the file is empty"),
@@ -76,8 +100,8 @@ def test_faults_are_named_by_line(text: str, message: str) -> None:
 def test_faults_inside_an_operation_name_the_keys_of_that_operation() -> None:
     text = RECIPES.replace("{op: mix, duration: 1 h}", "{op: mix, durashun: 1 h}")
     message = refused(text)
-    assert "c.yaml:10: recipes[0].proposal.operations[1].durashun: unknown key; did you" in message
-    assert "(allowed here: duration, method, op)" in message
+    assert "c.yaml:10: recipes[0].proposal.operations[1]: unknown field 'durashun'" in message
+    assert "the fields are op, method, duration" in message
 
 
 def test_a_list_is_not_called_too_short_for_its_refused_items() -> None:
@@ -89,8 +113,7 @@ def test_a_list_is_not_called_too_short_for_its_refused_items() -> None:
 def test_an_unknown_operation_lists_the_known_ones() -> None:
     message = refused(RECIPES.replace("op: mix", "op: bake"))
     assert "c.yaml:10: recipes[0].proposal.operations[1]:" in message
-    assert "'bake'" in message
-    assert "'heat'" in message
+    assert "'bake' is not one of dose, mix, press, heat," in message
 
 
 def test_replayed_recipes_meet_the_nominal_lab_unless_the_file_says_otherwise() -> None:
@@ -116,7 +139,9 @@ def test_a_misspelt_published_phase_is_named_by_line_with_the_known_ones() -> No
     config = parse_campaign(RECIPES)
     data = config.model_dump(mode="json")
     data["recipes"][0]["published"]["phases"] = {"BaTi03": 1.0}
-    with pytest.raises(ConfigError, match="recipe 'one': no phase of the task"):
+    with pytest.raises(
+        ConfigError, match=r"recipes\[0\].published.phases.BaTi03: no phase of the task"
+    ):
         check_campaign(CampaignConfig.model_validate(data))
 
 
@@ -127,7 +152,10 @@ def test_what_is_too_short_says_what_to_write() -> None:
         "for: Authors, journal, year, DOI."
     )
     text = RECIPES[: RECIPES.index("      operations")] + "      operations: []\n"
-    assert refused(text) == "c.yaml:7: recipes[0].proposal.operations: needs at least 1 item"
+    assert (
+        refused(text)
+        == "c.yaml:7: recipes[0].proposal.operations: must have at least 1 item; there are 0"
+    )
 
 
 def test_an_alias_bomb_is_refused_soon() -> None:

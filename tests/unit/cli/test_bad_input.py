@@ -71,7 +71,7 @@ def test_a_fault_in_the_file_is_told_by_line(labenv: Any, campaign: Path) -> Non
     campaign.write_text("name: x\npolicy:\n  nam: sobol\n")
     answer = labenv("run", campaign)
     assert answer.code == 2
-    assert f"{campaign}:3: policy.nam: unknown key; did you mean 'name'?" in answer.err
+    assert f"{campaign}:3: policy: unknown field 'nam'; did you mean 'name'?" in answer.err
 
 
 @pytest.mark.parametrize("place", ["campaign.yaml/x.sqlite", "/proc/labenv/x.sqlite"])

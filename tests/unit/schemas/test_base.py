@@ -153,7 +153,7 @@ def test_options_come_back_as_given():
         (Budget, {"lab_time": 5}, "lab_time: 5 has no unit"),
         (Budget, {"cost": math.inf}, "cost"),
         (Budget, {"experiments": 10**400}, "experiments"),
-        (LabConfig, {"randomise": "a"}, "randomise: Input should be a valid boolean"),
+        (LabConfig, {"randomise": "a"}, "randomise: 'a' is neither true nor false"),
         (LabConfig, {"machine_failure_rate": math.nan}, "machine_failure_rate"),
         (CampaignConfig, {"name": "x", "seed": 2**63}, "seed"),
         (CampaignConfig, {"name": "x", "seed": 1.5}, "seed"),

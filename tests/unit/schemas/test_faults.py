@@ -142,7 +142,7 @@ def test_an_error_of_a_foreign_model_is_described_all_the_same():
 
     with pytest.raises(ValidationError) as caught:
         Foreign.model_validate({"number": "x"})
-    assert describe(caught.value).startswith("number: Input should be a valid integer")
+    assert describe(caught.value) == "number: 'x' is not a whole number"
 
 
 @pytest.mark.parametrize(
