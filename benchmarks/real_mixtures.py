@@ -10,7 +10,7 @@ without one, its columns stay empty. It is driven as its own guide says for a la
 known structure: automatic background, widths seeded from the strongest peaks, plan
 `mccusker_default`.
 
-    python benchmarks/real_mixtures.py FOLDER [--scans 8min] [--peer-python PATH] [--json]
+    python benchmarks/real_mixtures.py [FOLDER] [--scans 8min] [--peer-python PATH] [--json]
 """
 
 from __future__ import annotations
@@ -244,15 +244,25 @@ def show(rows: list[Row], wrong: Row | None) -> None:
             )
 
 
+def default_folder() -> Path | None:
+    """Return the folder that the tests take their real scans from, or None."""
+    cases = os.environ.get("LABENV_CASES")
+    return Path(cases) / "xrd-mixtures" if cases else None
+
+
 def main() -> None:
     """Run the benchmark."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", help="or LABENV_CASES/xrd-mixtures")
     parser.add_argument("--scans", default="8min", help="part of the file names to take")
     parser.add_argument("--peer-python", default=os.environ.get("LABENV_PEER_PYTHON"))
     parser.add_argument("--json", action="store_true")
     arguments = parser.parse_args()
-    rows, wrong = run(arguments.folder, arguments.scans, arguments.peer_python)
+    folder = arguments.folder or default_folder()
+    if folder is None:
+        print("no folder of scans: name one or set LABENV_CASES; nothing was measured")
+        return
+    rows, wrong = run(folder, arguments.scans, arguments.peer_python)
     figures = summary(rows, wrong)
     if arguments.json:
         detail = [asdict(row) for row in rows]
