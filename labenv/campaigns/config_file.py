@@ -9,16 +9,18 @@ from pydantic import ValidationError
 from labenv.campaigns.published_phases import unknown_phases
 from labenv.campaigns.text_files import read_text_file
 from labenv.campaigns.yaml_lines import LocatedData, parse_yaml
+from labenv.policies.base import policy_catalogue
+from labenv.tasks.task import task_catalogue
 from labenv_schemas.base import parse
 from labenv_schemas.campaign import CampaignConfig
-from labenv_schemas.errors import ConfigError
-from labenv_schemas.faults import explain, first_lines
+from labenv_schemas.errors import ConfigError, UnknownPluginError
+from labenv_schemas.faults import Fault, explain, first_lines
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from labenv_schemas.faults import Fault
+    from labenv.tasks.plugins import PluginCatalogue
 
 
 def load_campaign(path: Path) -> CampaignConfig:
@@ -96,18 +98,48 @@ def parse_campaign(text: str, source: str = "campaign") -> CampaignConfig:
     try:
         config = CampaignConfig.model_validate(located.data)
     except ValidationError as error:
-        faults = explain(error, CampaignConfig, located.data)
+        faults = [*explain(error, CampaignConfig, located.data), *_file_faults(located.data)]
         raise ConfigError(_by_line(faults, located, source)) from None
-    wrong = unknown_phases(config)
+    wrong = [*_file_faults(located.data), *unknown_phases(config)]
     if wrong:
         raise ConfigError(_by_line(wrong, located, source))
     return config
 
 
+def _file_faults(data: dict[str, Any]) -> list[Fault]:
+    """Return what a file says in vain: unknown names, a policy beside recipes, no recipes."""
+    faults: list[Fault] = []
+    task, policy = data.get("task"), data.get("policy")
+    if isinstance(task, str):
+        faults += _unknown_name(("task",), task, task_catalogue)
+    if isinstance(policy, dict) and isinstance(policy.get("name"), str):
+        faults += _unknown_name(("policy", "name"), policy["name"], policy_catalogue)
+    if "recipes" in data and not data["recipes"]:
+        faults.append(Fault(("recipes",), "recipes", "the list is empty; leave the key out"))
+    elif "recipes" in data and "policy" in data:
+        message = "recipes are replayed without a policy; leave out 'policy' or 'recipes'"
+        faults.append(Fault(("policy",), "policy", message))
+    return faults
+
+
+def _unknown_name(path: tuple[str, ...], name: str, catalogue: PluginCatalogue) -> list[Fault]:
+    try:
+        catalogue.check(name)
+    except UnknownPluginError as error:
+        return [Fault(path, ".".join(path), str(error))]
+    return []
+
+
 def _by_line(faults: Sequence[Fault], located: LocatedData, source: str) -> str:
     """Return the faults, each with its line in the file."""
-    lines: list[str] = []
-    for fault in faults:
-        line = located.line(fault.path)
-        lines.append(f"{source}:{line}: {fault}" if line is not None else f"{source}: {fault}")
-    return "\n".join(first_lines(lines))
+    placed = sorted(((located.line(fault.path), fault) for fault in faults), key=_line_first)
+    return "\n".join(
+        first_lines([
+            f"{source}:{line}: {fault}" if line is not None else f"{source}: {fault}"
+            for line, fault in placed
+        ])
+    )
+
+
+def _line_first(placed: tuple[int | None, Fault]) -> int:
+    return placed[0] or 0

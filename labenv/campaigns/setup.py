@@ -100,4 +100,4 @@ def budget_of(config: CampaignConfig, task: Task) -> Budget:
     count = len(config.recipes)
     asked = config.budget.experiments if config.budget is not None else None
     limits = {"experiments": count if asked is None else min(asked, count)}
-    return (config.budget or Budget()).model_copy(update=limits)
+    return (config.budget or Budget(experiments=count)).model_copy(update=limits)

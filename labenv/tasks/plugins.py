@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from difflib import get_close_matches
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any, cast
 
@@ -87,9 +88,7 @@ class PluginCatalogue:
         if wanted in ours:
             module = importlib.import_module(f"{self.package}.{ours[wanted]}")
             return cast("Callable[..., Any]", module.create)
-        if wanted not in theirs:
-            known = ", ".join(self.names())
-            raise UnknownPluginError(f"no {self.kind} is called {name!r}; there are: {known}")
+        self.check(name)
         label = self.label(name)
         with boundary(self.fault, f"{label} cannot be loaded"):
             found = theirs[wanted].load()
@@ -99,6 +98,24 @@ class PluginCatalogue:
                 "'my_package.my_module:create'"
             )
         return cast("Callable[..., Any]", found)
+
+    def check(self, name: str) -> None:
+        """Make sure that a name is known, importing nothing.
+
+        Args:
+            name: An id; underscores count as dashes.
+
+        Raises:
+            UnknownPluginError: If no plug-in answers to it; the message lists those that do.
+        """
+        if _id(str(name)) in self._ours() or _id(str(name)) in self._theirs():
+            return
+        known = self.names()
+        near = get_close_matches(_id(str(name)), known, n=1)
+        meant = f"did you mean {near[0]!r}? " if near else ""
+        raise UnknownPluginError(
+            f"no {self.kind} is called {name!r}; {meant}there are: {', '.join(known)}"
+        )
 
     def label(self, name: str) -> str:
         """Return kind, name and origin of a plug-in, for messages."""

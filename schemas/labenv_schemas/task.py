@@ -6,7 +6,7 @@ from typing import get_args
 
 from pydantic import Field, field_validator, model_validator
 
-from labenv_schemas.base import KeepsNone, Model
+from labenv_schemas.base import Model
 from labenv_schemas.formula import FormulaText
 from labenv_schemas.proposal import Operation
 from labenv_schemas.units import DurationS
@@ -14,11 +14,11 @@ from labenv_schemas.units import DurationS
 _OPERATIONS = tuple(kind.model_fields["op"].default for kind in get_args(get_args(Operation)[0]))
 
 
-class Budget(KeepsNone, Model):
+class Budget(Model):
     """What a campaign may spend; the first limit reached ends it. None means no limit."""
 
     experiments: int | None = Field(
-        default=20, ge=1, le=1_000_000, description="Most experiments; null for no limit."
+        default=None, ge=1, le=1_000_000, description="Most experiments; no limit if left out."
     )
     lab_time_s: DurationS | None = Field(
         default=None,
@@ -51,7 +51,9 @@ class TaskSpec(Model):
     goal_fraction: float = Field(
         default=0.97, gt=0.0, le=1.0, description="Weight fraction of the target that is success."
     )
-    budget: Budget = Field(default_factory=Budget, description="What may be spent.")
+    budget: Budget = Field(
+        default_factory=lambda: Budget(experiments=20), description="What may be spent."
+    )
     allowed_operations: tuple[str, ...] = Field(
         default=("dose", "mix", "press", "heat", "regrind", "measure"),
         description="Kinds of operation that a plan may hold.",

@@ -69,6 +69,16 @@ def test_defaults_are_filled_in() -> None:
             "name: x\npolicy: sobol\n",
             "c.yaml:2: policy: 'sobol' is not an object with named fields; ",
         ),
+        (
+            "name: x\nseed: -1\ntask: batio3-synthesi\n",
+            "c.yaml:3: task: no task is called 'batio3-synthesi'; did you mean 'batio3-synthesis'?",
+        ),
+        (
+            "name: x\npolicy: {name: baysian}\n",
+            "c.yaml:2: policy.name: no policy is called 'baysian'; did you mean 'bayesian'?",
+        ),
+        ("name: x\nrecipes: []\n", "c.yaml:2: recipes: the list is empty; leave the key out"),
+        (RECIPES + "policy: {name: random}\n", "recipes are replayed without a policy"),
         ("name: x\npolicy: sobol\n", "write {name: sobol}"),
         (
             "name: x\nbudget: 5\n",
@@ -121,7 +131,6 @@ def test_replayed_recipes_meet_the_nominal_lab_unless_the_file_says_otherwise() 
     assert parse_campaign(RECIPES + "lab: {furnaces: 3}\n").lab.randomise is False
     assert parse_campaign(RECIPES + "lab: {randomise: true}\n").lab.randomise is True
     assert parse_campaign("name: x").lab.randomise is True
-    assert parse_campaign("name: x\nrecipes: []").lab.randomise is True
     recipes = parse_campaign(RECIPES).recipes
     assert CampaignConfig(name="x", recipes=recipes, lab=LabConfig(furnaces=3)).lab.furnaces == 3
     assert not CampaignConfig(name="x", recipes=recipes, lab=LabConfig(furnaces=3)).lab.randomise
@@ -255,3 +264,14 @@ def test_recipes_take_no_policy() -> None:
     config = parse_campaign(RECIPES)
     with pytest.raises(ConfigError, match="replays recipes"):
         with_overrides(config, policy="sobol")
+
+
+def test_faults_come_in_the_order_of_lines() -> None:
+    told = refused("name: 3\ntask: nothing\nbudget: 5\nlab: {furnaces: 0}\nseed: -1\n")
+    assert [line.split(":")[1] for line in told.splitlines()] == ["1", "2", "3", "4", "5"]
+
+
+def test_a_budget_of_time_alone_has_no_hidden_limit_of_experiments() -> None:
+    budget = parse_campaign("name: x\nbudget: {lab_time: 400 d}\n").budget
+    assert budget is not None
+    assert budget.experiments is None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from labenv.campaigns import CampaignRunner, comparisons, parse_campaign, summarise
-from labenv.errors import ConfigError, PolicyError, StoreError, UnknownPluginError
+from labenv.errors import ConfigError, PolicyError, StoreError
 from labenv.policies import Policy
 from labenv.store import Store, StoreJournal
 
@@ -212,9 +212,9 @@ def test_a_failing_policy_is_named_and_the_campaign_can_go_on(
 @pytest.mark.parametrize(
     ("text", "error"),
     [
-        ("policy: {name: clever}", UnknownPluginError),
+        ("policy: {name: clever}", ConfigError),
         ("policy: {name: sobol, options: {bogus: 1}}", ConfigError),
-        ("task: gold-synthesis", UnknownPluginError),
+        ("task: gold-synthesis", ConfigError),
         ("lab: {system: Y-Ba-Cu-O}", ConfigError),
     ],
 )

@@ -115,7 +115,7 @@ def test_a_file_beside_resume_must_be_the_campaigns_own(
     assert labenv("list", "--format", "json").json[0]["status"] == "interrupted"
     campaign.write_text(f"# a remark\n{same}")
     assert labenv("run", campaign, "--resume", "latest", "-q").code == 0
-    campaign.write_text(same + "recipes: []\nlab: {furnaces: 3}\n")
+    campaign.write_text(same + "lab: {furnaces: 3}\n")
     assert "lab.furnaces: 3 in the file" in labenv("run", campaign, "--resume", "latest").err
 
 

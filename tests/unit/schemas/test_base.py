@@ -25,6 +25,7 @@ from labenv_schemas.base import KeepsNone
 from labenv_schemas.campaign import PolicyConfig, PublishedOutcome
 from labenv_schemas.errors import ConfigError
 from labenv_schemas.json_values import to_plain_json
+from labenv_schemas.measurement import Radiation
 from labenv_schemas.proposal import Mix
 from labenv_schemas.units import InNamedUnit, MassKg
 
@@ -46,10 +47,10 @@ def test_a_field_that_may_be_none_comes_back_as_none():
 
 
 def test_none_is_not_the_default():
-    budget = Budget(experiments=None, cost=5.0)
-    assert json.loads(budget.to_json()) == {"experiments": None, "cost": 5.0}
-    assert Budget.from_json(budget.to_json()) == budget
-    assert budget.model_dump(by_alias=False)["experiments"] is None
+    radiation = Radiation(k_alpha2_a=None)
+    assert json.loads(radiation.to_json())["k_alpha2_a"] is None
+    assert Radiation.from_json(radiation.to_json()) == radiation
+    assert radiation.model_dump(by_alias=False)["k_alpha2_a"] is None
     score = Score(value=None, reward=0.0, reason="machine failed")
     assert Score.from_json(score.to_json()) == score
     published = PublishedOutcome(phases={"batio3": None}, statement="seen")
