@@ -19,6 +19,7 @@ from labenv.cli.output import (
     print_table,
     writing,
 )
+from labenv.cli.outputs import check_output
 from labenv.cli.stores import open_store
 from labenv_schemas.errors import ConfigError
 
@@ -71,9 +72,13 @@ def report(
     """Write the HTML report of a campaign."""
     from labenv.cli.reports import report_path, save_report
 
+    if out is not None:
+        check_output(out, "report", store=store)
     with open_store(store) as opened:
         campaign_id = opened.campaign(campaign).campaign_id
-        written = save_report(opened, campaign_id, report_path(out, store, campaign_id))
+        place = report_path(out, store, campaign_id)
+        check_output(place, "report", store=store)
+        written = save_report(opened, campaign_id, place)
     if format_ is OutputFormat.JSON:
         print_json({"campaign_id": campaign_id, "report": str(written)})
     else:
@@ -145,6 +150,7 @@ def export(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Write a campaign to a CSV, Parquet or JSON-lines file."""
+    check_output(out, "export", store=store)
     wanted = _export_format(out, format_)
     with writing(out, "export"), open_store(store) as opened:
         written = opened.export(campaign, out, wanted.value)

@@ -17,6 +17,7 @@ from labenv.cli.output import (
     print_lines,
     tell,
 )
+from labenv.cli.outputs import check_output
 from labenv.cli.stores import open_store
 from labenv_schemas.errors import ConfigError
 
@@ -72,10 +73,13 @@ def run(  # noqa: PLR0913 - one parameter an option
     config = _config(campaign, resume, overrides)
     if config is not None:
         check_campaign(config)
+    if report is not None:
+        check_output(report, "report", store=store, campaign=campaign)
     check_report_path(report)
     with open_store(store, create=resume is None) as opened:
         campaign_id = _run(opened, config, resume, store_url=store, quiet=quiet)
         place = report_path(report, store, campaign_id)
+        check_output(place, "report", store=store, campaign=campaign)
         written = save_report(opened, campaign_id, place)
         _print_result(opened, campaign_id, written, format_)
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 ExportFormat = Literal["csv", "parquet", "jsonl"]
 _ROW_GROUP = 5000
+_SQLITE_HEADER = b"SQLite format 3\0"
 
 
 def export_campaign(database: Database, campaign: str, path: Path, format: str) -> Path:
@@ -43,13 +44,15 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
 
     Raises:
         ConfigError: If the format is unknown.
-        StoreError: If the campaign cannot be read or the file not written.
+        StoreError: If the campaign cannot be read or the file not written, or it is a database.
     """
     if format not in get_args(ExportFormat):
         known = ", ".join(get_args(ExportFormat))
         raise ConfigError(f"there is no export format {format!r}; use one of: {known}")
     if path.is_dir():
         raise StoreError(f"cannot write {path}: it is a folder; name a file in it")
+    if is_database(path):
+        raise StoreError(f"cannot write {path}: it is an SQLite database; name another file")
     if format == "parquet":
         _parquet()  # say so before anything is read
 
@@ -77,6 +80,25 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
             "and the free space"
         ) from error
     return path
+
+
+def is_database(path: Path) -> bool:
+    """Return whether there is an SQLite database at a path.
+
+    Args:
+        path: Anything; links are followed.
+
+    Returns:
+        Whether it is a file that begins as `<https://www.sqlite.org/fileformat.html>`_ says; a
+        file that may not be read is taken for none.
+    """
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
+    except OSError:
+        return False
 
 
 @contextmanager

@@ -142,3 +142,10 @@ def test_the_exported_file_has_ordinary_permissions(store, tmp_path):
     mask = os.umask(0)
     os.umask(mask)
     assert path.stat().st_mode & 0o777 == 0o666 & ~mask
+
+
+def test_a_database_is_not_replaced(store, tmp_path):
+    before = (tmp_path / "lab.db").read_bytes()
+    with pytest.raises(StoreError, match="it is an SQLite database"):
+        store.export("latest", tmp_path / "lab.db", "csv")
+    assert (tmp_path / "lab.db").read_bytes() == before
