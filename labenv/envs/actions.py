@@ -72,8 +72,14 @@ def read_actions(
             f"a continuous action is {space.n} numbers in [-1, 1], got {given.dtype}"
         )
     numbers = given.astype(np.float64)
-    if not np.all(np.abs(numbers) <= 1.0 + TOLERANCE):  # a NaN is refused too
-        raise ProposalError(f"a continuous action is {space.n} numbers in [-1, 1], got {numbers}")
+    outside = ~(np.abs(numbers) <= 1.0 + TOLERANCE)  # a NaN is outside too
+    if outside.any():
+        where = tuple(np.argwhere(outside)[0])
+        name = space.names[where[-1]] if numbers.shape[-1] == space.n else "an action"
+        raise ProposalError(
+            f"{name}: {numbers[where]:g} lies outside [-1, 1]; a continuous action is {space.n} "
+            "numbers there"
+        )
     values = space.values_from_unit((numbers + 1.0) / 2.0)
     return values, space.unit_from_values(values)
 

@@ -220,7 +220,7 @@ def test_the_episode_whose_action_is_none_is_named_and_nothing_moves(action_type
     envs.reset(seed=1)
     bad = good.copy()
     bad[1, 4] = wrong
-    what = r"level \S+ of firing_k lies outside 0 to 34|numbers in \[-1, 1\], got"
+    what = r"level \S+ of firing_k lies outside 0 to 34|firing_k: nan lies outside \[-1, 1\]"
     with pytest.raises(ProposalError, match=rf"^episode 1: .*({what})"):
         envs.step(bad)
     assert same(envs.step(good), expected)
