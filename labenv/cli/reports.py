@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from labenv.cli.output import DEFAULT_STORE
 from labenv.cli.stores import sqlite_path
 from labenv_schemas.errors import ConfigError
 
@@ -18,16 +20,29 @@ def report_path(wanted: Path | None, store_url: str, campaign_id: str) -> Path:
     Args:
         wanted: File or folder that the user named, if any.
         store_url: The store; reports lie beside it by default.
-        campaign_id: Names the file unless the user did.
+        campaign_id: Names the file unless the user did; of another store than ``labenv.sqlite``,
+            with the store's name before it.
 
     Returns:
         The path.
     """
+    name = f"{_prefix(store_url)}{campaign_id}.html"
     if wanted is None:
         store = sqlite_path(store_url)
-        folder = Path("labenv-results") if store is None else store.parent
-        return folder / f"{campaign_id}.html"
-    return wanted / f"{campaign_id}.html" if wanted.is_dir() else wanted
+        folder = Path(DEFAULT_STORE).parent if store is None else store.parent
+        return folder / name
+    return wanted / name if wanted.is_dir() else wanted
+
+
+def _prefix(store_url: str) -> str:
+    """Return what tells a store's reports from those of others in their folder."""
+    from labenv.store.address import read_address
+
+    address = read_address(store_url)
+    name = Path(address.database or "").name
+    if address.get_backend_name() == "sqlite" and name == Path(DEFAULT_STORE).name:
+        return ""
+    return re.sub(r"[^\w.-]+", "_", f"{name}-")
 
 
 def check_report_path(wanted: Path | None) -> None:

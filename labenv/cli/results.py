@@ -21,7 +21,7 @@ from labenv.cli.output import (
 )
 from labenv.cli.outputs import check_output
 from labenv.cli.stores import open_store
-from labenv_schemas.errors import ConfigError
+from labenv_schemas.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
     from labenv.store import CampaignRecord, ExperimentRecord, Store
@@ -201,17 +201,30 @@ def _find(store: Store, words: str) -> ExperimentRecord | str:
         The record of an experiment, or a campaign's id.
 
     Raises:
-        StoreError: If there is neither.
+        StoreError: If there is neither, or the words mean several.
     """
-    from labenv_schemas.errors import StoreError
-
     try:
         return store.campaign(words).campaign_id
     except StoreError as no_campaign:
         try:
             return store.experiment(words)
         except StoreError as no_experiment:
-            raise no_experiment from no_campaign
+            message = _not_found(words, str(no_campaign), str(no_experiment))
+            raise StoreError(message) from None
+
+
+def _not_found(words: str, no_campaign: str, no_experiment: str) -> str:
+    """Return what to say of words that mean neither one campaign nor one experiment."""
+    if no_campaign.startswith(f"{words!r} means several"):
+        return no_campaign
+    said = f"there is no campaign {words!r}; "
+    unknown = no_experiment.startswith("there is no experiment") and no_campaign.startswith(said)
+    if "/" in words or not unknown:
+        return no_experiment
+    return (
+        f"there is no campaign or experiment {words!r}; campaigns "
+        f"{no_campaign.removeprefix(said)}; an experiment is named CAMPAIGN/NUMBER such as c3/17"
+    )
 
 
 def _show_campaign(store: Store, campaign_id: str, format_: OutputFormat) -> None:

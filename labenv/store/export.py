@@ -49,10 +49,7 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
     if format not in get_args(ExportFormat):
         known = ", ".join(get_args(ExportFormat))
         raise ConfigError(f"there is no export format {format!r}; use one of: {known}")
-    if path.is_dir():
-        raise StoreError(f"cannot write {path}: it is a folder; name a file in it")
-    if is_database(path):
-        raise StoreError(f"cannot write {path}: it is an SQLite database; name another file")
+    _check_place(path)
     if format == "parquet":
         _parquet()  # say so before anything is read
 
@@ -80,6 +77,13 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
             "and the free space"
         ) from error
     return path
+
+
+def _check_place(path: Path) -> None:
+    if path.is_dir():
+        raise StoreError(f"cannot write {path}: it is a folder; name a file in it")
+    if is_database(path):
+        raise StoreError(f"cannot write {path}: it is an SQLite database; name another file")
 
 
 def is_database(path: Path) -> bool:

@@ -54,6 +54,17 @@ def test_a_folder_as_report_gets_a_file_of_the_campaign(labenv: Any, campaign: P
     assert [item.name for item in Path("reports").iterdir()] == ["c00001.html"]
 
 
+def test_stores_in_one_folder_keep_their_reports_apart(labenv: Any, campaign: Path) -> None:
+    for seed, store in ((1, "a.sqlite"), (2, "a.db"), (3, "labenv.sqlite")):
+        assert labenv("run", campaign, "-q", "--store", store, "--seed", seed).code == 0
+    pages = {path.name: path.read_text() for path in Path().glob("*.html")}
+    assert sorted(pages) == ["a.db-c00001.html", "a.sqlite-c00001.html", "c00001.html"]
+    assert len(set(pages.values())) == 3
+    Path("all").mkdir()
+    answer = labenv("report", "c1", "--store", "sqlite:///a.db", "--out", "all")
+    assert answer.out == "all/a.db-c00001.html\n"
+
+
 def test_equal_seeds_give_equal_tables(labenv: Any, campaign: Path) -> None:
     one, two, other = (
         labenv("run", campaign, "-q", "--format", "json", "--seed", seed).json for seed in (3, 3, 4)
@@ -214,6 +225,22 @@ def test_show_an_experiment_by_its_names(finished: Any) -> None:
 def test_show_a_campaign(finished: Any) -> None:
     assert "campaign c00001 (small; sobol" in finished("show", "small").out
     assert finished("show", "c1", "--format", "json").json["campaign_id"] == "c00001"
+
+
+def test_show_explains_a_name_that_several_campaigns_share(finished: Any, campaign: Path) -> None:
+    finished("run", campaign, "-q")
+    answer = finished("show", "small")
+    assert answer.code == 1
+    assert "'small' means several campaigns: c00001, c00002" in answer.err
+    assert "'c00001-' means several experiments: c00001/0" in finished("show", "c00001-").err
+
+
+def test_show_says_that_there_is_neither(finished: Any) -> None:
+    answer = finished("show", "c9")
+    assert answer.code == 1
+    assert "no campaign or experiment 'c9'; campaigns there are: c00001 (small)" in answer.err
+    assert "no campaign 'c9'; there are: c00001" in finished("show", "c9/1").err
+    assert "there is no experiment 'c1/9'" in finished("show", "c1/9").err
 
 
 def test_report_again(finished: Any) -> None:
