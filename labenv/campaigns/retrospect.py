@@ -88,6 +88,18 @@ def goal_of(record: CampaignRecord) -> float | None:
     return None if task is None else task.spec.goal_fraction
 
 
+def lab_time_limit_s(record: CampaignRecord) -> float | None:
+    """Return the limit of lab time in a campaign's budget, or in its task's.
+
+    Args:
+        record: The campaign.
+
+    Returns:
+        The limit, s, or None if there is none.
+    """
+    return _lab_time_limit_s(record, _task(record))
+
+
 def _task(record: CampaignRecord) -> Task | None:
     """Return the campaign's task, or None if its plug-in is no longer installed."""
     try:

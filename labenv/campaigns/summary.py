@@ -52,8 +52,13 @@ class ExperimentRow:
 
     @property
     def status_text(self) -> str:
-        """The status in words; ``late`` for what went well but came after the limit."""
-        return "late" if self.late and self.status == "ok" else self.status.replace("_", " ")
+        """The status in words; of what came after the limit, ``late`` and what else it is.
+
+        Such as ``"ok"``, ``"failed machine"``, ``"late"`` or ``"late, failed machine"``.
+        """
+        if self.late:
+            return "late" if self.status == "ok" else f"late, {self.status.replace('_', ' ')}"
+        return self.status.replace("_", " ")
 
 
 @dataclass(frozen=True)

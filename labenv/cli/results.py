@@ -150,10 +150,14 @@ def export(
     store: StoreOption = DEFAULT_STORE,
 ) -> None:
     """Write a campaign to a CSV, Parquet or JSON-lines file."""
+    from labenv.campaigns.retrospect import lab_time_limit_s
+
     check_output(out, "export", store=store)
     wanted = _export_format(out, format_)
     with writing(out, "export"), open_store(store) as opened:
-        written = opened.export(campaign, out, wanted.value)
+        record = opened.campaign(campaign)
+        limit_s = lab_time_limit_s(record)
+        written = opened.export(record.campaign_id, out, wanted.value, lab_time_limit_s=limit_s)
     print_lines(str(written))
 
 

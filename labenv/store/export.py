@@ -8,10 +8,15 @@ import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from labenv.store.flatten import Cell, Flat, flatten, ordered_columns
+from sqlalchemy import select
+
+from labenv.store.flatten import Cell, Flat, flatten, is_late, ordered_columns
+from labenv.store.models import Campaign
 from labenv.store.queries import iterate_experiments
 from labenv.store.resolve import find_campaign
 from labenv.store.types import to_json
+from labenv_schemas.base import parse
+from labenv_schemas.campaign import CampaignConfig
 from labenv_schemas.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
@@ -30,7 +35,13 @@ _ROW_GROUP = 5000
 _SQLITE_HEADER = b"SQLite format 3\0"
 
 
-def export_campaign(database: Database, campaign: str, path: Path, format: str) -> Path:
+def export_campaign(
+    database: Database,
+    campaign: str,
+    path: Path,
+    format: str,
+    lab_time_limit_s: float | None = None,
+) -> Path:
     """Write a campaign to a file, whole or not at all.
 
     Args:
@@ -38,6 +49,8 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
         campaign: As for `find_campaign`.
         path: File to write; replaced if it exists.
         format: One of `ExportFormat`.
+        lab_time_limit_s: Lab time after which an outcome is late, s; that of the campaign's own
+            budget if None.
 
     Returns:
         The path.
@@ -55,10 +68,13 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
 
     def work(connection: Connection) -> None:
         number = find_campaign(connection, campaign)
+        limit_s = lab_time_limit_s
+        if limit_s is None:
+            limit_s = _lab_time_limit_s(connection, number)
 
         def rows() -> Iterator[Flat]:
             for record in iterate_experiments(connection, number, "submission", False):
-                yield flatten(record)
+                yield flatten(record, limit_s)
 
         with _replacing(path) as temporary:
             if format == "csv":
@@ -67,7 +83,7 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
                 _write_parquet(temporary, rows)
             else:
                 records = iterate_experiments(connection, number, "submission", True)
-                _write_jsonl(temporary, records)
+                _write_jsonl(temporary, records, limit_s)
 
     try:
         database.read(f"exporting {campaign}", work)
@@ -77,6 +93,12 @@ def export_campaign(database: Database, campaign: str, path: Path, format: str) 
             "and the free space"
         ) from error
     return path
+
+
+def _lab_time_limit_s(connection: Connection, number: int) -> float | None:
+    body = connection.execute(select(Campaign.config).where(Campaign.id == number)).scalar_one()
+    budget = parse(CampaignConfig, body, StoreError).budget
+    return None if budget is None else budget.lab_time_s
 
 
 def _check_place(path: Path) -> None:
@@ -152,12 +174,12 @@ def _write_parquet(path: Path, rows: Rows) -> None:
         writer.write_table(arrow.Table.from_pylist(group, schema=schema))
 
 
-def _write_jsonl(path: Path, records: Iterator[ExperimentRecord]) -> None:
+def _write_jsonl(path: Path, records: Iterator[ExperimentRecord], limit_s: float | None) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(to_json(_wire(record)) + "\n" for record in records)
+        file.writelines(to_json(_wire(record, limit_s)) + "\n" for record in records)
 
 
-def _wire(record: ExperimentRecord) -> dict[str, Any]:
+def _wire(record: ExperimentRecord, limit_s: float | None) -> dict[str, Any]:
     """Return everything about an experiment in the vocabulary's wire form."""
     outcome, score = record.outcome, record.score
     return {
@@ -166,6 +188,7 @@ def _wire(record: ExperimentRecord) -> dict[str, Any]:
         "index": record.index,
         "experiment_id": record.experiment_id,
         "status": record.status,
+        "late": is_late(record, limit_s),
         "completion": record.completion,
         "submitted_at": None if record.submitted_at is None else record.submitted_at.isoformat(),
         "recorded_at": None if record.recorded_at is None else record.recorded_at.isoformat(),

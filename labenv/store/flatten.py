@@ -27,6 +27,7 @@ _LEADING = (
     "experiment_index",
     "experiment_id",
     "status",
+    "late",
     "message",
     "value",
     "reason",
@@ -47,11 +48,12 @@ _NUMBERED = {"operations": "operation", "precursors": "precursor", "segments": "
 _OPERATION = re.compile(r"operation_(\d+)\b")
 
 
-def flatten(record: ExperimentRecord) -> Flat:
+def flatten(record: ExperimentRecord, lab_time_limit_s: float | None = None) -> Flat:
     """Return an experiment as one row.
 
     Args:
         record: The experiment; measurements are not needed.
+        lab_time_limit_s: Lab time after which an outcome is late, s; None for no limit.
 
     Returns:
         Column name to cell; the leading columns always, the others where they apply.
@@ -63,6 +65,7 @@ def flatten(record: ExperimentRecord) -> Flat:
         "experiment_index": record.index,
         "experiment_id": record.experiment_id,
         "status": record.status,
+        "late": is_late(record, lab_time_limit_s),
         "completion": record.completion,
         "measurements": record.measurement_count,
         "submitted_at_utc": None
@@ -83,6 +86,21 @@ def flatten(record: ExperimentRecord) -> Flat:
     row |= _cells("", plain(record.proposal))
     row |= _cells("extra", dict(record.extra))
     return row
+
+
+def is_late(record: ExperimentRecord, lab_time_limit_s: float | None) -> bool | None:
+    """Return whether an outcome came after the campaign's limit of lab time.
+
+    Args:
+        record: The experiment.
+        lab_time_limit_s: The limit, s; None for none.
+
+    Returns:
+        Whether it is late; None while there is no outcome.
+    """
+    if record.outcome is None:
+        return None
+    return lab_time_limit_s is not None and record.outcome.finished_s > lab_time_limit_s
 
 
 def ordered_columns(names: Iterable[str]) -> list[str]:

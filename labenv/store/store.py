@@ -283,6 +283,8 @@ class Store:
         campaign_id: str,
         path: str | Path,
         format: ExportFormat,
+        *,
+        lab_time_limit_s: float | None = None,
     ) -> Path:
         """Write the experiments of a campaign to a file, whole or not at all.
 
@@ -291,6 +293,8 @@ class Store:
             path: File to write; replaced if it exists.
             format: ``csv`` and ``parquet`` have one flat row an experiment, with units in the
                 column names; ``jsonl`` has one line an experiment with everything in it.
+            lab_time_limit_s: Lab time after which an outcome is late, s; that of the campaign's
+                own budget if None (the store does not know the budget of a task).
 
         Returns:
             The path.
@@ -298,7 +302,7 @@ class Store:
         Raises:
             ConfigError: If the format is unknown.
         """
-        return export_campaign(self._database, campaign_id, Path(path), format)
+        return export_campaign(self._database, campaign_id, Path(path), format, lab_time_limit_s)
 
     # ---------------------------------------------------------------------------- journal, lease
 

@@ -115,8 +115,9 @@ def _tile(label: str, value: str, note: str) -> dict[str, str]:
 def _failures(summary: CampaignSummary) -> str:
     counts: dict[str, int] = {}
     for row in summary.finished_rows:
-        if row.status_text != "ok":
-            counts[row.status_text] = counts.get(row.status_text, 0) + 1
+        said = "late" if row.late else row.status_text
+        if said != "ok":
+            counts[said] = counts.get(said, 0) + 1
     return ", ".join(f"{count} {name}" for name, count in sorted(counts.items()))
 
 

@@ -8,6 +8,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet
 import pytest
 
 from labenv.store import Store
@@ -170,6 +171,23 @@ def test_results_after_the_deadline_are_marked(labenv: Any, campaign: Path) -> N
     assert f"lab time ended, carried out to the end and not scored: {late[0]}" in answer.out
     assert re.search(r"^ *\d+  late ", answer.out, re.MULTILINE)
     assert "not scored" in Path("labenv-results/c00001.html").read_text()
+    assert exported_late(labenv) == late
+
+
+def exported_late(labenv: Any) -> list[int]:
+    """Return the late experiments, on which all exports agree."""
+    for name in ("x.csv", "x.jsonl", "x.parquet"):
+        assert labenv("export", "latest", "--out", name).code == 0
+    with Path("x.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["late"] for row in rows} == {"true", "false"}
+    assert all(row["value"] == "" for row in rows if row["late"] == "true")
+    late = [int(row["experiment_index"]) for row in rows if row["late"] == "true"]
+    lines = [json.loads(line) for line in Path("x.jsonl").read_text().splitlines()]
+    assert [line["index"] for line in lines if line["late"]] == late
+    table = pyarrow.parquet.read_table("x.parquet").to_pylist()
+    assert [row["experiment_index"] for row in table if row["late"]] == late
+    return late
 
 
 def test_recipes_are_compared_in_the_table(labenv: Any, tmp_path: Path) -> None:

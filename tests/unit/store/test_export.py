@@ -58,6 +58,15 @@ def test_csv_says_what_was_asked_and_found(store, tmp_path):
     assert (third["status"], third["recorded_at_utc"]) == ("pending", "")
 
 
+def test_what_came_after_the_limit_of_lab_time_is_late(store, tmp_path):
+    path = tmp_path / "out.csv"
+    finished_s = store.experiments("latest")[0].outcome.finished_s
+    assert finished_s > 0
+    for limit_s, first in ((finished_s, "false"), (finished_s / 2, "true")):
+        rows = rows_of(store.export("latest", path, "csv", lab_time_limit_s=limit_s))
+        assert [row["late"] for row in rows] == [first, "false", ""]
+
+
 def test_columns_read_in_order(store, tmp_path):
     path = store.export("latest", tmp_path / "out.csv", "csv")
     header = path.read_text(encoding="utf-8").splitlines()[0].split(",")
@@ -111,7 +120,7 @@ def test_a_failed_export_leaves_the_old_file(store, tmp_path, monkeypatch):
     path = tmp_path / "out.csv"
     path.write_text("old", encoding="utf-8")
 
-    def fail(_record):
+    def fail(*_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("labenv.store.export.flatten", fail)

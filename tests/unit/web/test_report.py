@@ -170,6 +170,19 @@ def test_late_results_are_marked() -> None:
     assert 'class="limit"' not in render_report(samples.campaign(samples.row(0, 0.9)))
 
 
+def test_the_tile_counts_the_late_results_that_the_text_names() -> None:
+    rows = (
+        samples.row(0, 0.9),
+        samples.row(1, None, "failed_machine"),
+        samples.row(2, None, "ok", late=True),
+        samples.row(3, None, "failed_machine", late=True),
+    )
+    html = render_report(dataclasses.replace(samples.campaign(*rows), lab_time_limit_s=1.0))
+    assert "not scored: 2, 3." in html
+    assert "<small>1 failed machine, 2 late</small>" in html
+    assert ">late, failed machine</td>" in html
+
+
 def boxes(svg: str, class_: str) -> list[tuple[float, float, float, float]]:
     return [
         text_box(
