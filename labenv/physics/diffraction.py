@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 _OVERSAMPLING = 2
+_SOME_LINES_DEG = 60.0  # every phase has lines below this
 _MARGIN_DEG = 0.6
 _REACH = 25.0
 _TEXTURE_NODES = tuple(float(np.exp(0.17 * k)) for k in range(-4, 3))  # 0.51 to 1.40, with 1
@@ -220,7 +221,8 @@ class PatternBasis:
             step,
             (spec.points - 1) * _OVERSAMPLING + 1 + 2 * margin,
         )
-        top = spec.start_deg + spec.step_deg * spec.points + 2.0
+        # a scan at low angles may hold no line of a phase at all
+        top = max(spec.start_deg + spec.step_deg * spec.points + 2.0, _SOME_LINES_DEG)
         lines = [reflections_of(phase, spec.k_alpha_a[0], top) for phase in self.phases]
         sizes = np.geomspace(*spec.size_range_m, _SIZE_NODES)
         first: list[int] = []

@@ -5,7 +5,8 @@ it is made when a grid is first met and kept. A scan's numbers do not depend on 
 
 The status of a fit goes by the share of the lines' intensity that it leaves unexplained beyond
 counting noise (`misfit`): above `POOR_FIT` something is there that the candidates do not explain,
-above `UNIDENTIFIED` the candidates are not what is there. A scan without lines is unidentified.
+above `UNIDENTIFIED` the candidates are not what is there. A scan without lines is unidentified, and
+so is one whose range leaves out the strong lines of a candidate, which could be there unseen.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 POOR_FIT, UNIDENTIFIED = 0.15, 0.40
+_SIZE_M = 1e-7
+_STRONG = 0.3  # of a phase's strongest line: what a scan must have of each
 STATUSES: tuple[AnalysisStatus, ...] = ("ok", "poor_fit", "unidentified")
 
 
@@ -70,6 +73,8 @@ class PatternReader:
         Returns:
             What the scans gave.
         """
+        if unseen_phases(self.phases, grid):
+            return _nothing(len(counts), len(self.phases))
         result = _quantifier(self.phases, grid).run_batch(counts)
         empty = np.sum(result.weight_fractions, axis=1) <= 0.0
         status = (result.misfit > POOR_FIT).astype(np.int64)
@@ -95,11 +100,12 @@ class PatternReader:
             ConfigError: If the steps are not equal.
         """
         counts = np.asarray(diffractogram.counts, dtype=np.float64)[None]
-        readings = self.read_batch(counts, _grid_of(diffractogram.two_theta_deg))
-        return self.analysis(readings, 0)
+        grid = _grid_of(diffractogram.two_theta_deg)
+        return self.analysis(self.read_batch(counts, grid), 0, grid)
 
-    def analysis(self, readings: Readings, row: int) -> PhaseAnalysis:
+    def analysis(self, readings: Readings, row: int, grid: ScanGrid) -> PhaseAnalysis:
         """Return one scan's result in the vocabulary's form."""
+        unseen = unseen_phases(self.phases, grid)
         formulas = _formulas(self.phases)
         fractions, uncertainties = readings.fractions[row], readings.uncertainties[row]
         found = tuple(
@@ -119,6 +125,7 @@ class PatternReader:
             goodness_of_fit=float(readings.goodness_of_fit[row]),
             r_wp=float(readings.r_wp[row]),
             method="non-negative sum of patterns, sample displacement fitted",
+            warnings=(_blind_text(unseen, grid),) if unseen else (),
         )
 
 
@@ -132,6 +139,53 @@ def _grid_of(two_theta_deg: Floats) -> ScanGrid:
     ):
         raise ConfigError("the task's analysis needs a scan in equal steps; this one's differ")
     return grid
+
+
+@lru_cache(maxsize=64)
+def unseen_phases(phases: tuple[str, ...], grid: ScanGrid) -> tuple[str, ...]:
+    """Return the phases of which a scan has no strong line.
+
+    Args:
+        phases: Slugs of the structure library.
+        grid: The scan's angles.
+
+    Returns:
+        Those that could be in the powder unseen.
+    """
+    from labenv.physics.diffraction import DiffractometerSpec, line_pattern
+    from labenv.physics.reflection_cache import reflections_of
+    from labenv.physics.structures.library import phase_library
+
+    whole = DiffractometerSpec()
+    part = DiffractometerSpec(start_deg=grid.start_deg, step_deg=grid.step_deg, points=grid.points)
+    library = phase_library()
+    top = max(float(spec.two_theta_deg[-1]) for spec in (whole, part)) + 2.0
+    unseen: list[str] = []
+    for name in phases:
+        lines = reflections_of(library.get(name), whole.k_alpha_a[0], top)
+        height, strongest = (float(line_pattern(lines, s, _SIZE_M).max()) for s in (part, whole))
+        if not height >= _STRONG * strongest:
+            unseen.append(name)
+    return tuple(unseen)
+
+
+def _blind_text(unseen: tuple[str, ...], grid: ScanGrid) -> str:
+    end_deg = float(grid_angles(grid)[-1])
+    return (
+        f"a scan from {grid.start_deg:g} to {end_deg:g} degrees has no strong line of "
+        f"{', '.join(unseen)}; widen it, to 15 to 75 degrees, say"
+    )
+
+
+def _nothing(count: int, phases: int) -> Readings:
+    """Return what scans tell in which a phase could not be seen."""
+    return Readings(
+        np.full(count, STATUSES.index("unidentified")),
+        np.zeros((count, phases)),
+        np.ones((count, phases)),
+        np.ones(count),
+        np.zeros(count),
+    )
 
 
 @lru_cache(maxsize=32)
