@@ -106,7 +106,13 @@ class Lab:
 
         Raises:
             ConfigError: If the lab is closed or has an experiment of that name.
+            ProposalError: If it is no `Proposal`; plain data are read by `parse_proposal`.
         """
+        if not isinstance(proposal, Proposal):
+            raise ProposalError(
+                f"a lab takes a Proposal, not a {type(proposal).__name__}; read plain data with "
+                "labenv.parse_proposal"
+            )
         self._catch_up(self.now_s)
         return self._submit(proposal, experiment_id, self.now_s)
 

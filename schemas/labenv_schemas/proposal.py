@@ -37,9 +37,11 @@ _PRESETS: dict[str, dict[str, float]] = {
 }
 
 
-def _without_nul(text: str) -> str:
+def _storable(text: str) -> str:
     if "\0" in text:
         raise ValueError("the text holds a NUL character")
+    if any("\ud800" <= character <= "\udfff" for character in text):
+        raise ValueError("the text holds half a surrogate pair, which is no character; delete it")
     return text
 
 
@@ -79,7 +81,7 @@ class PrecursorDose(Model):
         json_schema_extra={"oneOf": [{"required": ["mass"]}, {"required": ["amount"]}]}
     )
 
-    substance: Annotated[str, AfterValidator(_without_nul)] = Field(
+    substance: Annotated[str, AfterValidator(_storable)] = Field(
         min_length=1,
         max_length=80,
         description="Name of a substance on the lab's shelf, such as 'BaCO3' or 'TiO2 (anatase)'.",
@@ -294,7 +296,7 @@ class Proposal(Model):
     operations: tuple[Operation, ...] = Field(
         min_length=1, max_length=40, description="What to do, in order; 'dose' comes first, once."
     )
-    rationale: Annotated[str, AfterValidator(_without_nul)] | None = Field(
+    rationale: Annotated[str, AfterValidator(_storable)] | None = Field(
         default=None, max_length=20_000, description="Why; for the record."
     )
 

@@ -13,7 +13,7 @@ from labenv.lab import Lab, MemoryJournal, VirtualClock, WallClock
 from labenv.lab.audit import true_mass_fractions
 from labenv.lab.timing import operation_cost, operation_time
 from labenv_schemas import Diffractogram, LabConfig, Outcome, parse_proposal
-from labenv_schemas.errors import ConfigError
+from labenv_schemas.errors import ConfigError, ProposalError
 
 
 def run_all(lab, plans, parallelism):
@@ -388,3 +388,10 @@ def test_wall_clock_stamps_stand_where_a_record_is_kept(plan):
         (kind, {**content, "measured_at": None} if isinstance(content, dict) else content)
         for kind, content in matter(recorded)
     ]
+
+
+def test_plain_data_are_refused_before_anything_is_pending() -> None:
+    lab = Lab(LabConfig(), seed=0)
+    with pytest.raises(ProposalError, match="takes a Proposal, not a dict; read plain data with"):
+        lab.submit({"operations": []})  # type: ignore[arg-type]
+    assert lab.pending == ()

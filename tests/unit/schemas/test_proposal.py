@@ -201,3 +201,8 @@ def test_text_that_is_no_plan_is_refused(text, message):
     given = fault(text)
     assert message in given
     assert len(given) < 400
+
+
+def test_a_reason_must_be_text_that_can_be_written_down():
+    told = fault({"operations": [DOSE], "rationale": "because \ud83d"})
+    assert "rationale: the text holds half a surrogate pair" in told
