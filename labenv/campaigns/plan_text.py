@@ -28,6 +28,19 @@ def duration_text(seconds: float) -> str:
     return f"{_short(seconds / 86_400)} d"
 
 
+def count_text(number: int, what: str) -> str:
+    """Return a number of things.
+
+    Args:
+        number: How many.
+        what: One of them, such as ``"experiment"``.
+
+    Returns:
+        Such as ``"1 experiment"`` or ``"3 experiments"``.
+    """
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+
+
 def celsius_text(kelvin: float) -> str:
     """Return a temperature in degrees Celsius.
 

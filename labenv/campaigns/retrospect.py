@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from labenv.campaigns.comparison import RecipeComparison, compare
-from labenv.campaigns.plan_text import plan_text
+from labenv.campaigns.plan_text import count_text, plan_text
 from labenv.campaigns.setup import budget_of, policy_name
 from labenv.campaigns.summary import CampaignSummary, ExperimentRow, StationUse
 from labenv.tasks import make_task
@@ -120,7 +120,7 @@ def _provenance(store: Store, record: CampaignRecord) -> dict[str, str]:
         "lab fingerprint": record.lab_hash,
         "task fingerprint": record.task_hash,
         "store": store.location,
-        "lab": f"{record.config.lab.system}, {record.config.lab.furnaces} furnaces, "
+        "lab": f"{record.config.lab.system}, {count_text(record.config.lab.furnaces, 'furnace')}, "
         + ("randomised per seed" if record.config.lab.randomise else "nominal"),
     }
     if record.status_reason:

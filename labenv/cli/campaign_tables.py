@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from labenv.campaigns.plan_text import duration_text
+from labenv.campaigns.plan_text import count_text, duration_text
 from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, score_text
 from labenv.cli.output import print_lines, print_table
 
@@ -61,7 +61,7 @@ def print_comparisons(comparisons: Sequence[RecipeComparison]) -> None:
     print_table(rows, columns)
     judged = [item for item in comparisons if item.agrees is not None]
     agreeing = sum(1 for item in judged if item.agrees)
-    print_lines("", f"named phases agree in {agreeing} of {len(judged)} recipes")
+    print_lines("", f"named phases agree in {agreeing} of {count_text(len(judged), 'recipe')}")
 
 
 def summary_json(
@@ -148,8 +148,8 @@ def _result_lines(summary: CampaignSummary) -> list[str]:
     lines = [
         f"campaign {summary.campaign_id} ({summary.name}; {summary.policy}, seed {summary.seed}): "
         f"{summary.status}, "
-        f"{len(summary.finished_rows)} experiments, {duration_text(summary.lab_time_s)} of lab "
-        f"time, cost {summary.cost:,.0f}"
+        f"{count_text(len(summary.finished_rows), 'experiment')}, "
+        f"{duration_text(summary.lab_time_s)} of lab time, cost {summary.cost:,.0f}"
     ]
     if best is None:
         lines.append("best: nothing could be scored")

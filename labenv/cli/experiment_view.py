@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import duration_text, plan_text
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from labenv.store import ExperimentRecord
     from labenv_schemas.measurement import Measurement
     from labenv_schemas.outcome import Outcome
+
+
+_QUANTITY = re.compile(r"(-?\d+\.\d+(?:e[-+]?\d+)?) (\S+)")
+_DIGITS = 6
 
 
 def experiment_json(record: ExperimentRecord) -> dict[str, Any]:
@@ -28,10 +33,20 @@ def experiment_json(record: ExperimentRecord) -> dict[str, Any]:
         "campaign_id": record.campaign_id,
         "index": record.index,
         "status": record.status,
-        "proposal": record.proposal.model_dump(mode="json", exclude_none=True),
+        "proposal": _without_noise(record.proposal.model_dump(mode="json", exclude_none=True)),
         "outcome": None if record.outcome is None else record.outcome.model_dump(mode="json"),
         "score": None if record.score is None else record.score.model_dump(mode="json"),
     }
+
+
+def _without_noise(value: Any) -> Any:  # noqa: ANN401 - plain JSON
+    """Return plain data whose quantities lack the last digits, which arithmetic left behind."""
+    if isinstance(value, dict):
+        return {key: _without_noise(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_without_noise(item) for item in value]
+    found = _QUANTITY.fullmatch(value) if isinstance(value, str) else None
+    return value if found is None else f"{float(found[1]):.{_DIGITS}g} {found[2]}"
 
 
 def print_experiment(record: ExperimentRecord) -> None:

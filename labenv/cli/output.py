@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-_WIDTH_WITHOUT_TERMINAL = 240
+_WIDTH_WITHOUT_TERMINAL = 10_000  # so that a row is a line, as wide as it is
 
 
 class OutputFormat(StrEnum):
@@ -57,7 +57,7 @@ def examples(*commands: str) -> str:
 
 
 def console(*, progress: bool = False) -> Console:
-    """Return a console that does not break lines at 80 columns when it writes to a file.
+    """Return a console that breaks lines only on a terminal, or at ``COLUMNS`` where that is set.
 
     Args:
         progress: Whether for standard error instead of standard output.
@@ -89,7 +89,7 @@ def print_table(
     numbers: frozenset[str] = frozenset(),
     marked: int | None = None,
 ) -> None:
-    """Write rows as a table to standard output.
+    """Write rows as a table to standard output; to a file or pipe without blanks at line ends.
 
     Args:
         rows: One mapping a row, with text for each column.
@@ -111,7 +111,13 @@ def print_table(
     for place, row in enumerate(rows):
         style = "bold" if place == marked else ""
         table.add_row(*(Text(str(row[key]), style=style) for key in columns))
-    console().print(table)
+    target = console()
+    if target.is_terminal:
+        target.print(table)
+        return
+    with target.capture() as captured:
+        target.print(table)
+    print_lines(*(line.rstrip() for line in captured.get().splitlines()))
 
 
 def print_lines(*lines: str) -> None:

@@ -209,8 +209,10 @@ def _differences(given: object, began: object, place: str) -> Iterator[str]:
 
 
 def _short(value: object) -> str:
+    from labenv.campaigns.plan_text import count_text
+
     if isinstance(value, list):
-        return f"{len(value)} items"
+        return count_text(len(value), "item")
     text = "nothing" if value is None else f"{value}"
     return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 

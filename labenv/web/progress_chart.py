@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from labenv.campaigns.plan_text import duration_text
+from labenv.campaigns.plan_text import count_text, duration_text
 from labenv.campaigns.score_text import score_text
 from labenv.web.svg import (
     Scale,
@@ -60,7 +60,8 @@ def progress_chart(summary: CampaignSummary) -> str:
         _WIDTH,
         _HEIGHT,
         "Best so far",
-        f"{len(rows)} experiments over {duration_text(summary.lab_time_s)} of lab time. {said}",
+        f"{count_text(len(rows), 'experiment')} over {duration_text(summary.lab_time_s)} of lab "
+        f"time. {said}",
         y_axis(merit, (_LEFT, _RIGHT), f"score ({summary.target})", ticks=_PURITIES),
         _limit(summary, across, unit_s),
         _goal(summary, merit, list(marks.values())),

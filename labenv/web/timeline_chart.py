@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from labenv.campaigns.plan_text import duration_text
+from labenv.campaigns.plan_text import count_text, duration_text
 from labenv.web.svg import Scale, element, figure, nice_ticks, text, tooltip, x_axis
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def _station_label(station: str, own: list[StationUse], end_s: float, y: float) 
     busy = _busy_s(own, station) / end_s
     return element(
         "g",
-        tooltip(f"{station}: busy {busy:.0%} of the time, {len(own)} operations"),
+        tooltip(f"{station}: busy {busy:.0%} of the time, {count_text(len(own), 'operation')}"),
         text(_LEFT - 12, y + _BAR - 9, station.replace("_", " "), "station", "end"),
         text(_LEFT - 12, y + _BAR + 5, f"{busy:.0%} busy", "tick", "end"),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
 import json
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from labenv.store import Store
+from labenv_schemas import Proposal
 
 
 def test_a_campaign_ends_with_table_store_and_report(labenv: Any, campaign: Path) -> None:
@@ -53,6 +55,37 @@ def test_a_folder_as_report_gets_a_file_of_the_campaign(labenv: Any, campaign: P
     Path("reports").mkdir()
     labenv("run", campaign, "-q", "--report", "reports")
     assert [item.name for item in Path("reports").iterdir()] == ["c00001.html"]
+
+
+def test_one_experiment_is_not_called_experiments(labenv: Any, campaign: Path) -> None:
+    answer = labenv("run", campaign, "-q", "--experiments", 1)
+    assert "finished, 1 experiment, " in answer.out
+    assert "1 experiments" not in Path("labenv-results/c00001.html").read_text()
+
+
+def test_a_table_in_a_file_has_a_line_a_row_and_no_blanks_at_the_end(labenv: Any) -> None:
+    lines = labenv("phases").out.splitlines()
+    assert len(lines) == len(labenv("phases", "--format", "json").json) + 1
+    assert not [line for line in lines if line != line.rstrip()]
+
+
+def test_quantities_are_shown_without_the_noise_of_arithmetic(
+    labenv: Any, campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labenv("run", campaign, "-q")
+    original = Store.experiment
+
+    def noisy(self: Store, *words: Any) -> Any:
+        record = original(self, *words)
+        data = record.proposal.model_dump(mode="json", exclude_none=True)
+        data["rationale"] = "so it is: 0.012525000000000001 mol"
+        data["operations"][0]["precursors"][0]["amount"] = "0.012525000000000001 mol"
+        return dataclasses.replace(record, proposal=Proposal.model_validate(data))
+
+    monkeypatch.setattr(Store, "experiment", noisy)
+    shown = labenv("show", "c1/0", "--format", "json").json["proposal"]
+    assert shown["operations"][0]["precursors"][0]["amount"] == "0.012525 mol"
+    assert shown["rationale"].endswith("0.012525000000000001 mol")
 
 
 def test_stores_in_one_folder_keep_their_reports_apart(labenv: Any, campaign: Path) -> None:
@@ -208,7 +241,7 @@ recipes:
         - {op: measure}
 """)
     answer = labenv("run", path, "-q")
-    assert "named phases agree in 1 of 1 recipes" in answer.out
+    assert "named phases agree in 1 of 1 recipe" in answer.out
     assert "BaTiO3 alone" in answer.out
     data = labenv("show", "latest", "--format", "json").json
     assert data["comparisons"][0]["agrees"] is True
