@@ -108,7 +108,7 @@ class Lab:
             ConfigError: If the lab is closed or has an experiment of that name.
             ProposalError: If it is no `Proposal`; plain data are read by `parse_proposal`.
         """
-        if not isinstance(proposal, Proposal):
+        if not isinstance(proposal, Proposal):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ProposalError(
                 f"a lab takes a Proposal, not a {type(proposal).__name__}; read plain data with "
                 "labenv.parse_proposal"

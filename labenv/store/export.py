@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import csv
-import os
-import secrets
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from sqlalchemy import select
@@ -15,12 +12,13 @@ from labenv.store.models import Campaign
 from labenv.store.queries import iterate_experiments
 from labenv.store.resolve import find_campaign
 from labenv.store.types import to_json
+from labenv.store.whole_files import whole_file
 from labenv_schemas.base import parse
 from labenv_schemas.campaign import CampaignConfig
 from labenv_schemas.errors import ConfigError, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from sqlalchemy import Connection
@@ -76,7 +74,7 @@ def export_campaign(
             for record in iterate_experiments(connection, number, "submission", False):
                 yield flatten(record, limit_s)
 
-        with _replacing(path) as temporary:
+        with whole_file(path) as temporary:
             if format == "csv":
                 _write_csv(temporary, rows)
             elif format == "parquet":
@@ -125,20 +123,6 @@ def is_database(path: Path) -> bool:
             return file.read(len(_SQLITE_HEADER)) == _SQLITE_HEADER
     except OSError:
         return False
-
-
-@contextmanager
-def _replacing(path: Path) -> Generator[Path]:
-    """Yield a path beside `path` that takes its place once the block has succeeded."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.part")
-    try:
-        yield temporary
-        with temporary.open("rb") as file:
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _write_csv(path: Path, rows: Rows) -> None:

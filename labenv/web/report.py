@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import duration_text
 from labenv.campaigns.provenance import versions
 from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, score_text
+from labenv.store.whole_files import whole_file
 from labenv.web.diffraction_chart import diffraction_chart
 from labenv.web.progress_chart import progress_chart
 from labenv.web.timeline_chart import timeline_chart
@@ -80,10 +80,8 @@ def write_report(path: Path, html: str) -> None:
         ConfigError: If the place cannot be written.
     """
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        fresh = path.with_name(f".{path.name}.{os.getpid()}")
-        fresh.write_text(html, encoding="utf-8")
-        fresh.replace(path)
+        with whole_file(path) as fresh:
+            fresh.write_text(html, encoding="utf-8")
     except OSError as error:
         raise ConfigError(
             f"the report cannot be written to {path}: {error.strerror or error}; "
