@@ -2,26 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import count
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from labenv.analysis.pattern_model import PhaseModel, Texture
 from labenv.analysis.refinement import Refined, Refinement
+from labenv.physics.profiles import lorentz_polarisation, two_theta_deg
 from labenv.physics.reflection_cache import reflections_of
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from labenv.analysis.scan import Scan
+    from labenv.physics.reflections import ReflectionList
     from labenv.physics.structures.phase import CrystalPhase
 
 _LEVELS = (5, 6)  # shared parameters of a second surface level
 _ROUGH_FIT = 1.8
 _NEGLIGIBLE = 0.004
 _MOST_CANDIDATES = 40
+_HIGHEST_DEG = 160.0
+_SMALLEST_A = 1.0  # spacing above which every phase has its strongest lines
+_SEEN = 0.1  # of a phase's strongest line
 
 
 @dataclass(frozen=True)
@@ -61,8 +69,10 @@ def candidates_of(phases: Sequence[CrystalPhase | str]) -> list[Candidate]:
             for phase in group:
                 candidate = Candidate(phase, optional=len(group) > 1, group=wish)
                 found.setdefault(phase.name, candidate)
-        else:
-            found[wish.name] = Candidate(wish, group=wish.name)
+        elif wish not in [candidate.phase for candidate in found.values()]:
+            name = next(n for n in _numbered(wish.name) if n not in found)
+            phase = wish if name == wish.name else replace(wish, name=name)
+            found[name] = Candidate(phase, group=name)
     if not found:
         raise ConfigError("no candidate phase was given; name one, such as 'anatase' or 'TiO2'")
     if len(found) > _MOST_CANDIDATES:
@@ -71,6 +81,11 @@ def candidates_of(phases: Sequence[CrystalPhase | str]) -> list[Candidate]:
             f"{_MOST_CANDIDATES}); name fewer, or search by elements"
         )
     return list(found.values())
+
+
+def _numbered(name: str) -> Iterator[str]:
+    yield name
+    yield from (f"{name}-{number}" for number in count(2))
 
 
 def model_of(phase: CrystalPhase, scan: Scan) -> PhaseModel:
@@ -88,7 +103,33 @@ def model_of(phase: CrystalPhase, scan: Scan) -> PhaseModel:
     """
     top = float(scan.two_theta_deg[-1]) + 1.0
     lines = reflections_of(phase, scan.optics.lines[0][0], top)
+    _check_seen(phase, lines, scan)
     return PhaseModel(lines, Texture.of(lines))
+
+
+def _check_seen(phase: CrystalPhase, lines: ReflectionList, scan: Scan) -> None:
+    """Refuse a phase that could be there in any amount without showing.
+
+    Raises:
+        ConfigError: If no line of some strength lies in the scan's range.
+    """
+    top = float(two_theta_deg(np.array([_SMALLEST_A]), lines.wavelength_a)[0])
+    whole = reflections_of(phase, lines.wavelength_a, top) if np.isfinite(top) else lines
+    strongest = float(_heights(whole).max())
+    angle = two_theta_deg(lines.d_a, lines.wavelength_a)
+    first, last = float(scan.two_theta_deg[0]), float(scan.two_theta_deg[-1])
+    inside = (angle >= first) & (angle <= last)
+    if not (_heights(lines)[inside] > _SEEN * strongest).any():
+        raise ConfigError(
+            f"no strong line of {phase.name} lies in the scan, from {first:g}° to {last:g}°: "
+            "nothing can be said about it; widen the scan or leave the phase out"
+        )
+
+
+def _heights(lines: ReflectionList) -> NDArray[np.float64]:
+    angle = two_theta_deg(lines.d_a, lines.wavelength_a)
+    seen = np.where(np.isfinite(angle) & (angle < _HIGHEST_DEG), angle, np.nan)
+    return np.nan_to_num(lines.unit_intensity * lorentz_polarisation(seen))
 
 
 def refine_candidates(scan: Scan, candidates: list[Candidate]) -> tuple[list[Candidate], Refined]:
@@ -100,8 +141,12 @@ def refine_candidates(scan: Scan, candidates: list[Candidate]) -> tuple[list[Can
 
     Returns:
         The candidates that stayed, and the final refinement.
+
+    Raises:
+        ConfigError: If the scan cannot show a phase that was asked for.
     """
-    models = {c.phase.name: model_of(c.phase, scan) for c in candidates}
+    models = _models_of(candidates, scan)
+    candidates = [c for c in candidates if c.phase.name in models]
     kept = candidates
     if any(c.optional for c in candidates):
         work = _begin(scan, [models[c.phase.name] for c in kept])
@@ -117,6 +162,27 @@ def refine_candidates(scan: Scan, candidates: list[Candidate]) -> tuple[list[Can
     if refined.goodness_of_fit > _ROUGH_FIT:
         refined = _with_two_levels(work, refined)
     return kept, refined
+
+
+def _models_of(candidates: list[Candidate], scan: Scan) -> dict[str, PhaseModel]:
+    """Return the models by name, without polymorphs that the scan cannot show if it shows others.
+
+    Raises:
+        ConfigError: If the scan cannot show a phase that was asked for.
+    """
+    models: dict[str, PhaseModel] = {}
+    faults: dict[str, ConfigError] = {}
+    for candidate in candidates:
+        try:
+            models[candidate.phase.name] = model_of(candidate.phase, scan)
+        except ConfigError as fault:
+            faults[candidate.phase.name] = fault
+    shown = {c.group for c in candidates if c.phase.name in models}
+    for candidate in candidates:
+        unseen = candidate.phase.name in faults
+        if unseen and not (candidate.optional and candidate.group in shown):
+            raise faults[candidate.phase.name]
+    return models
 
 
 def _begin(scan: Scan, models: list[PhaseModel]) -> Refinement:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 MODEL_ERROR = 0.08
 """Model error of a weight fraction w as a factor on sqrt(w (1 - w)); see `labenv.analysis.fit`."""
 
-UNEXPLAINED_POOR, UNEXPLAINED_WRONG = 0.04, 0.20
+UNEXPLAINED_POOR, UNEXPLAINED_WRONG = 0.01, 0.20
 """Part of the line intensity in peaks of no fitted phase, from which a fit is poor, or wrong."""
 
 MISFIT_POOR, MISFIT_WRONG = 0.30, 0.55
@@ -73,9 +73,12 @@ def conclude(
     status = _status(unexplained, misfit, found=scan.has_lines and refined.scales.sum() > 0.0)
     apparent, fractions, errors = _fractions(refined, evidence, particle_size_m)
     order = np.argsort(-fractions)
-    warnings = [*scan.warnings, *_notes(scan, refined, evidence)]
+    notes = [] if status == "unidentified" else _notes(scan, refined, evidence)
+    if not scan.has_lines:
+        notes = ["no line stands out of the noise: amorphous, or counted too briefly"]
+    warnings = [*scan.warnings, *notes]
     shift = float(np.abs(fractions - apparent).max())
-    if shift > _LARGE_CORRECTION:
+    if shift > _LARGE_CORRECTION and status != "unidentified":
         warnings.append(
             f"microabsorption, for particles of {particle_size_m * 1e6:g} µm, moved fractions by "
             f"up to {shift:.3f}"
@@ -128,7 +131,7 @@ def _status(unexplained: float, misfit: float, *, found: bool) -> AnalysisStatus
 def _widened(error: float, status: AnalysisStatus, unexplained: float) -> float:
     """Return an uncertainty that no one takes for knowledge where the fit is not good."""
     floor = {"ok": 0.0, "poor_fit": 0.05 + unexplained, "unidentified": 0.5}[status]
-    return float(np.hypot(error, floor))
+    return min(float(np.hypot(error, floor)), 1.0)
 
 
 def _fractions(
@@ -156,9 +159,7 @@ def _fractions(
 
 
 def _notes(scan: Scan, refined: Refined, evidence: list[PhaseEvidence]) -> Iterator[str]:
-    """Yield what the parameters say about the sample or about the structures given."""
-    if not scan.has_lines:
-        yield "no line stands out of the noise: amorphous, or counted too briefly"
+    """Yield what the parameters of a fit that explains the scan say about sample and structures."""
     if abs(refined.shared[0]) > _LARGE_DISPLACEMENT_DEG:
         yield f"the lines are displaced by {-refined.shared[0]:.2f}°: the sample's height is off"
     if refined.shared[5] > 0.25 * scan.priors.width_deg and 0.05 < refined.shared[6] < 0.95:

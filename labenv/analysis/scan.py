@@ -21,6 +21,10 @@ _SAMPLE_DIAMETER_M = 0.020
 """Typical powder holder; holders run from 16 to 27 mm."""
 
 _POINTS_PER_WIDTH = 6.0
+_MOST_POINTS = 500_000
+_NO_VALUE = 1e15  # beyond what any detector counts
+_NO_INTENSITY = 1e-100
+_FEW_NEGATIVE = 0.01  # share of points
 _LEAST_POINTS = 50
 
 
@@ -60,7 +64,7 @@ def prepare_scan(diffractogram: Diffractogram) -> Scan:
         The scan.
 
     Raises:
-        ConfigError: If the scan is too short, or holds no intensity.
+        ConfigError: If the scan is too short or too long, holds no intensity, or one that is none.
     """
     angle = np.asarray(diffractogram.two_theta_deg, dtype=np.float64)
     values = np.asarray(diffractogram.counts, dtype=np.float64)
@@ -68,18 +72,29 @@ def prepare_scan(diffractogram: Diffractogram) -> Scan:
         raise ConfigError(
             f"the scan has {len(angle)} points; a fit of phases needs {_LEAST_POINTS} at least"
         )
+    if len(angle) > _MOST_POINTS:
+        raise ConfigError(
+            f"the scan has {len(angle)} points; at most {_MOST_POINTS} are fitted: join neighbours"
+        )
+    _check_intensities(angle, values)
     warnings = [flag.message for flag in diffractogram.flags if flag.code != "encoding"]
     step = float(np.median(np.diff(angle)))
     if np.abs(np.diff(angle) - step).max() > 0.02 * step:
         grid = np.arange(angle[0], angle[-1] + 0.5 * step, step)
         values, angle = np.interp(grid, angle, values), grid
         warnings.append("uneven steps were interpolated")
+    negative = float((values < 0.0).mean())
+    if negative > _FEW_NEGATIVE:
+        values = values + _background_taken_off(diffractogram, values)
     scale = _counts_per_unit(diffractogram, values)
-    if scale != 1.0:
+    if negative > _FEW_NEGATIVE:
+        warnings.append(
+            f"{100 * negative:.0f} % of the intensities are below zero, which no counter gives: a "
+            "background was subtracted; the noise was estimated from the scan"
+        )
+    elif scale != 1.0:
         warnings.append("intensities are no counts; their noise was estimated from the scan")
     counts = values * scale
-    if counts.max() <= 0.0:
-        raise ConfigError("the scan holds no intensity")
     reach = max(8, int(1.2 / step))
     background = estimate_background(counts, reach)
     width = line_width_deg(counts, background, step)
@@ -103,6 +118,18 @@ def prepare_scan(diffractogram: Diffractogram) -> Scan:
     return Scan(angle, counts, background, scale * together, optics, priors, known, tuple(warnings))
 
 
+def _check_intensities(angle: NDArray[np.float64], values: NDArray[np.float64]) -> None:
+    highest = float(np.abs(values).max())
+    if highest > _NO_VALUE:
+        place = int(np.argmax(np.abs(values)))
+        raise ConfigError(
+            f"the scan holds {values[place]:g} at {angle[place]:g}°, which is no intensity "
+            "(instruments write 9.91e37 for 'no value'); delete the point"
+        )
+    if values.max() <= _NO_INTENSITY:
+        raise ConfigError("the scan holds no intensity: no value in it is above zero")
+
+
 def _overflow(diffractogram: Diffractogram) -> tuple[float, float]:
     """Return sinθ below which the beam is longer than the sample, and its uncertainty."""
     stated = diffractogram.provenance.get("beam_height_m")
@@ -112,16 +139,28 @@ def _overflow(diffractogram: Diffractogram) -> tuple[float, float]:
     return (ratio, 0.2 * ratio + 0.005)
 
 
+def _background_taken_off(diffractogram: Diffractogram, values: NDArray[np.float64]) -> float:
+    """Return a guess of the background that was subtracted: of counts, as much as their noise."""
+    noise, level = _noise_and_level(values)
+    lowest = float(values.min())
+    return max(noise - level, -lowest) if diffractogram.intensity_unit == "counts" else -lowest
+
+
+def _noise_and_level(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the noise's variance and the mean of the quieter half of a scan."""
+    # second differences see noise but no slope; for counts their variance is six times the mean
+    curve = values[:-2] - 2.0 * values[1:-1] + values[2:]
+    quiet = np.argsort(values[1:-1])[: max(20, len(values) // 2)]
+    noise = float(np.median(np.abs(curve[quiet]))) ** 2 / 0.4549 / 6.0
+    return noise, float(np.median(values[1:-1][quiet]))
+
+
 def _counts_per_unit(diffractogram: Diffractogram, values: NDArray[np.float64]) -> float:
     if diffractogram.intensity_unit == "counts":
         return 1.0
     if diffractogram.intensity_unit == "counts_per_second" and diffractogram.counting_time_s:
         return diffractogram.counting_time_s
-    # second differences see noise but no slope; for counts their variance is six times the mean
-    curve = values[:-2] - 2.0 * values[1:-1] + values[2:]
-    quiet = np.argsort(values[1:-1])[: max(20, len(values) // 2)]
-    noise = float(np.median(np.abs(curve[quiet]))) ** 2 / 0.4549 / 6.0
-    level = float(np.median(np.maximum(values[1:-1][quiet], 0.0)))
+    noise, level = _noise_and_level(np.maximum(values, 0.0))
     if noise <= 0.0 or level <= 0.0:
         return 1e4 / max(float(values.max()), 1e-30)
     return level / noise

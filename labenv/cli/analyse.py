@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,6 +20,8 @@ from labenv.cli.words import split_list
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     from labenv.physics.structures import CrystalPhase
     from labenv_schemas.analysis import PhaseAnalysis
     from labenv_schemas.measurement import Diffractogram
@@ -55,11 +58,10 @@ def analyse(
     from labenv.analysis import fit_phases, search_phases
 
     candidates = _candidates(phases, cif, elements)
+    symbols = split_list(elements, "list of elements") if elements is not None else []
     scan = _read(file)
-    if candidates:
-        fit = fit_phases(scan, candidates)
-    else:
-        fit = search_phases(scan, split_list(elements or "", "list of elements"))
+    with _about(file):
+        fit = fit_phases(scan, candidates) if candidates else search_phases(scan, symbols)
     analysis = fit.analysis
     if format_ is OutputFormat.JSON:
         print_json(analysis_json(analysis))
@@ -115,6 +117,19 @@ def _candidates(
     if phases is not None:
         named += split_list(phases, "list of phases")
     return named + [phase_from_cif(path) for path in cif or []]
+
+
+@contextmanager
+def _about(file: Path) -> Generator[None]:
+    """Name the file in what the analysis refuses.
+
+    Raises:
+        ConfigError: Again, with the name.
+    """
+    try:
+        yield
+    except ConfigError as fault:
+        raise ConfigError(f"{file}: {fault}") from None
 
 
 def _read(file: Path) -> Diffractogram:

@@ -7,6 +7,9 @@ from pathlib import Path
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Protocol, cast
 
+from pydantic import ValidationError
+
+from labenv_schemas.base import describe
 from labenv_schemas.errors import LabEnvError, MeasurementFileError
 
 if TYPE_CHECKING:
@@ -61,9 +64,10 @@ def read_measurement(path: str | Path) -> Measurement:
     """
     place = Path(path)
     try:
-        if place.stat().st_size > _MAX_BYTES:
+        with place.open("rb") as file:
+            data = file.read(_MAX_BYTES + 1)  # a pipe or a device does not tell its size
+        if len(data) > _MAX_BYTES:
             raise MeasurementFileError(f"{place}: larger than {_MAX_BYTES // 1_000_000} MB")
-        data = place.read_bytes()
     except OSError as cause:
         raise MeasurementFileError(f"{place}: {cause.strerror or cause}") from cause
     if not data.strip():
@@ -76,7 +80,8 @@ def read_measurement(path: str | Path) -> Measurement:
             except LabEnvError:
                 raise
             except ValueError as cause:
-                message = f"{place}: read as {reader.NAME}, but {cause}"
+                why = describe(cause) if isinstance(cause, ValidationError) else cause
+                message = f"{place}: read as {reader.NAME}, but {why}"
                 raise MeasurementFileError(message) from cause
     for start, what in _KNOWN_UNREAD:
         if data.startswith(start):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -219,3 +220,63 @@ def test_rutile_for_anatase_is_unidentified_in_a_real_scan(cases_dir: Path) -> N
         "anatase",
         "ZnO",
     }
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("mixture", "phases"),
+    [
+        ("In2O3_0p3022-La(OH)3_0p5014-TiO2_0p2004", ["In2O3", "La(OH)3", "brookite"]),
+        ("V2O5_0p2012-La(OH)3_0p5004-MnCO3_0p3013", ["La(OH)3", "rhodochrosite"]),
+        ("V2O5_0p2012-La(OH)3_0p5004-MnCO3_0p3013", ["MoO3", "La(OH)3", "rhodochrosite"]),
+        ("V2O5_0p2012-La(OH)3_0p5004-MnCO3_0p3013", ["V2O5", "La(OH)3", "calcite"]),
+        ("NiO_0p2030-Li2CO3_0p2999-TiO2_0p5025", ["MgO", "Li2CO3", "anatase"]),
+        ("NiO_0p6007-Bi2O3_0p4008", ["MgO", "Bi2O3"]),
+        ("V2O5_0p3005-NiO_0p4020-TiO2_0p3020", ["V2O5", "NiO", "brookite"]),
+    ],
+)
+def test_a_phase_that_is_missing_or_wrong_is_never_ok_in_a_real_scan(
+    cases_dir: Path, mixture: str, phases: list[str]
+) -> None:
+    measured = read_measurement(cases_dir / "xrd-mixtures" / f"{mixture}--8min.xrdml")
+    assert isinstance(measured, Diffractogram)
+    analysis = quantify(measured, phases)
+    assert analysis.status != "ok"
+    assert max(phase.uncertainty for phase in analysis.phases) > 0.05
+
+
+def test_a_phase_without_a_line_in_the_range_is_refused(scan: Diffractogram) -> None:
+    angle, counts = np.asarray(scan.two_theta_deg), np.asarray(scan.counts)
+    part = (angle > 31.0) & (angle < 33.0)
+    narrow = scan.model_copy(update={"two_theta_deg": angle[part], "counts": counts[part]})
+    with pytest.raises(ConfigError, match="no strong line of anatase lies in the scan"):
+        quantify(narrow, ["anatase", "ZnO"])
+
+
+@pytest.mark.parametrize("value", [-9.91e37, 9.91e37, 1e20])
+def test_a_marker_for_no_value_is_no_intensity(scan: Diffractogram, value: float) -> None:
+    counts = np.asarray(scan.counts).copy()
+    counts[7] = value
+    with pytest.raises(ConfigError, match=r"which is no intensity .* delete the point"):
+        quantify(scan.model_copy(update={"counts": counts}), ["ZnO"])
+
+
+def test_intensities_below_zero_are_told_of(scan: Diffractogram) -> None:
+    counts = np.asarray(scan.counts) - float(np.median(np.asarray(scan.counts)))
+    analysis = quantify(scan.model_copy(update={"counts": counts}), list(TRUE))
+    assert any("a background was subtracted" in warning for warning in analysis.warnings)
+    assert analysis.status == "ok"
+    assert 0.8 < analysis.goodness_of_fit < 1.3
+
+
+def test_structures_of_one_name_are_kept_apart(scan: Diffractogram) -> None:
+    zinc, titanium = phase_library().get("ZnO"), phase_library().get("anatase")
+    given = [replace(zinc, name="x"), replace(titanium, name="x")]
+    assert set(by_name(quantify(scan, given))) == {"x", "x-2"}
+
+
+def test_an_unidentified_scan_has_no_notes_that_rest_on_the_fit(scan: Diffractogram) -> None:
+    analysis = quantify(scan, ["V2O5"])
+    assert analysis.status == "unidentified"
+    for word in ("textured", "displaced", "cell differs", "hump", "uneven"):
+        assert not any(word in warning for warning in analysis.warnings)

@@ -229,3 +229,17 @@ def test_real_files_of_each_version(cases_dir: Path) -> None:
         assert scan.radiation.k_alpha1_a == wavelength
     with pytest.raises(MeasurementFileError, match="no scattering angle"):
         read_measurement(cases_dir / "xrd-formats" / "logger_decimal_commas.txt")
+
+
+def test_a_value_that_is_no_number_is_told_without_a_dump(tmp_path: Path) -> None:
+    lines = [f"{20 + 0.02 * i:.2f} {100 + i}" for i in range(200)]
+    lines[50] = "21.00 nan"
+    place = tmp_path / "scan.xy"
+    place.write_text("\n".join(lines))
+    with pytest.raises(MeasurementFileError) as caught:
+        read_measurement(place)
+    told = str(caught.value)
+    assert told.startswith(f"{place}: ")
+    assert "value nan at index 50 is not finite" in told
+    assert "pydantic" not in told
+    assert "array(" not in told
