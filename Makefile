@@ -46,8 +46,8 @@ lint: $(VENV)/.lint ## Check style, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
-	$(BIN)/mypy
-	$(BIN)/pyright
+	$(BIN)/mypy --python-executable $(BIN)/python
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 format: $(VENV)/.lint ## Format the code
 	$(BIN)/ruff check --fix .
