@@ -6,6 +6,7 @@ before the numbers only; a line that is no row of numbers among them is reported
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Literal, cast
 
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 
 NAME = "columns of numbers"
 _NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
-_ROW = re.compile(rf"^\s*{_NUMBER}(?:\s*[;,\t ]\s*{_NUMBER})+\s*[;,]?\s*$")
+_VALUE = rf"(?:{_NUMBER}|[+-]?(?:nan|inf(?:inity)?))"  # a row of them is no heading: it is refused
+_ROW = re.compile(rf"^\s*{_NUMBER}(?:\s*[;,\t ]\s*{_VALUE})+\s*[;,]?\s*$", re.IGNORECASE)
 _COMMENT = re.compile(r"^\s*(?:[#;!'\"*%]|//|/\*)")
 _WAVELENGTH = re.compile(r"wave\s*length[^0-9\n]{0,30}([0-9]+[.,][0-9]+)", re.IGNORECASE)
 _STEP_TIME = re.compile(r"time\s*per\s*step[^0-9\n]{0,12}([0-9]+(?:[.,][0-9]+)?)", re.IGNORECASE)
@@ -109,15 +111,31 @@ def _table(lines: list[str], first: int, source: str) -> NDArray[np.float64]:
             continue
         fields = _fields(line, comma=comma)
         try:
-            rows.append([float(field) for field in fields])
+            row = [float(field) for field in fields]
         except ValueError:
             raise MeasurementFileError(
                 f"{source}: line {number} is no row of numbers: {line.strip()[:60]!r}"
             ) from None
         if len(fields) < 2:
             raise MeasurementFileError(f"{source}: line {number} has one column")
+        _check_finite(row, fields, f"{source}: line {number}")
+        rows.append(row)
     columns = 3 if all(len(row) >= 3 for row in rows) else 2
     return np.array([row[:columns] for row in rows])
+
+
+def _check_finite(row: list[float], fields: list[str], place: str) -> None:
+    """Refuse an angle or intensity that is no number; an uncertainty may be none.
+
+    Raises:
+        MeasurementFileError: With the place and what to do.
+    """
+    for what, value, text in zip(("angle", "intensity"), row, fields, strict=False):
+        if not math.isfinite(value):
+            raise MeasurementFileError(
+                f"{place}: the {what} is {text}, which is no measured value; delete the line (the "
+                "gap is interpolated), or export the scan again"
+            )
 
 
 def _decimal_comma(lines: list[str]) -> bool:

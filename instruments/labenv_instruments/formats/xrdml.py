@@ -7,6 +7,7 @@ Source:
 
 from __future__ import annotations
 
+import math
 import re
 from datetime import datetime
 from typing import TYPE_CHECKING, cast
@@ -136,20 +137,23 @@ def _diffractogram(
 def _numbers(element: Element, source: str) -> NDArray[np.float64]:
     words = (element.text or "").split()
     try:
-        return np.array(words, dtype=np.float64)
+        values = np.array(words, dtype=np.float64)
     except ValueError:
-        bad = next((i for i, word in enumerate(words) if not _is_number(word)), 0)
+        values = np.array([_finite(word) for word in words])
+    if not np.isfinite(values).all():
+        bad = int(np.argmin(np.isfinite(values)))
         raise MeasurementFileError(
-            f"{source}: value {bad + 1} of <{element.tag}> is {words[bad]!r}, not a number"
-        ) from None
+            f"{source}: value {bad + 1} of <{element.tag}> is {words[bad]!r}, not a number; write "
+            "there what its neighbours suggest, or export the scan again"
+        )
+    return values
 
 
-def _is_number(word: str) -> bool:
+def _finite(word: str) -> float:
     try:
-        float(word)
+        return float(word)
     except ValueError:
-        return False
-    return True
+        return math.nan
 
 
 def _angles(points: Element, count: int, source: str) -> NDArray[np.float64]:

@@ -110,7 +110,8 @@ def test_listed_positions_and_attenuator_are_used(tmp_path: Path) -> None:
     ("change", "message"),
     [
         ({"values": "1 2 x 4 5"}, "value 3 of <counts> is 'x'"),
-        ({"values": "1 2 nan 4 5"}, "not finite"),
+        ({"values": "1 2 nan 4 5"}, "value 3 of <counts> is 'nan', not a number; write there"),
+        ({"values": "1 2 3 -inf 5"}, "value 4 of <counts> is '-inf', not a number; write there"),
         ({"values": "1"}, "1 points"),
         ({"tag": "other"}, "neither counts nor intensities"),
     ],
@@ -231,15 +232,19 @@ def test_real_files_of_each_version(cases_dir: Path) -> None:
         read_measurement(cases_dir / "xrd-formats" / "logger_decimal_commas.txt")
 
 
-def test_a_value_that_is_no_number_is_told_without_a_dump(tmp_path: Path) -> None:
-    lines = [f"{20 + 0.02 * i:.2f} {100 + i}" for i in range(200)]
-    lines[50] = "21.00 nan"
-    place = tmp_path / "scan.xy"
-    place.write_text("\n".join(lines))
+@pytest.mark.parametrize("value", ["nan", "NaN", "inf", "-Infinity", "1e999"])
+@pytest.mark.parametrize("row", [0, 50, 199])
+@pytest.mark.parametrize("more", ["", " 10"], ids=["xy", "xye"])
+def test_a_value_that_is_no_number_is_told_without_a_dump(
+    tmp_path: Path, value: str, row: int, more: str
+) -> None:
+    lines = [f"{20 + 0.02 * i:.2f} {100 + i}{more}" for i in range(200)]
+    lines[row] = f"{20 + 0.02 * row:.2f} {value}{more}"
+    place = write(tmp_path, "# angle counts\n" + "\n".join(lines), "scan.xy")
     with pytest.raises(MeasurementFileError) as caught:
         read_measurement(place)
     told = str(caught.value)
-    assert told.startswith(f"{place}: ")
-    assert "value nan at index 50 is not finite" in told
+    assert told.startswith(f"{place}: line {row + 2}: the intensity is {value}, ")
+    assert "delete the line" in told
     assert "pydantic" not in told
     assert "array(" not in told
