@@ -123,7 +123,8 @@ def _with_suggestions(fit: PatternFit, scan: Scan) -> PatternFit:
     names = matching_phases(scan, fit.phases, fit.refined) if scan.has_lines else []
     if not names:
         return fit
-    warning = f"the left-over lines match {', '.join(names)}; try with it among the phases"
+    what = "it" if len(names) == 1 else "one of them"
+    warning = f"the left-over lines match {', '.join(names)}; try with {what} among the phases"
     analysis = fit.analysis.model_copy(update={"warnings": (*fit.analysis.warnings, warning)})
     return replace(fit, analysis=analysis)
 

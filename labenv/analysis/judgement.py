@@ -29,6 +29,10 @@ UNEXPLAINED_POOR, UNEXPLAINED_WRONG = 0.01, 0.20
 MISFIT_POOR, MISFIT_WRONG = 0.30, 0.55
 """Part of the lines' weighted amplitude missed beyond noise, from which a fit is poor, or wrong."""
 
+GOODNESS_POOR = 30.0
+"""Goodness of fit from which a fit is poor whatever the lines' misfit: beyond what counting longer
+does to a good fit, unless the noise is not that of counts."""
+
 _DETECTION = 0.003  # no phase is known to be absent better than this
 _STRONG_TEXTURE = 1.2
 _LARGE_CELL_CHANGE = 0.006
@@ -70,7 +74,8 @@ def conclude(
         scan.priors.width_deg,
     )
     misfit = _misfit(scan, refined, variance)
-    status = _status(unexplained, misfit, found=scan.has_lines and refined.scales.sum() > 0.0)
+    found = scan.has_lines and refined.scales.sum() > 0.0
+    status = _status(unexplained, misfit, refined.goodness_of_fit, found=found)
     apparent, fractions, errors = _fractions(refined, evidence, particle_size_m)
     order = np.argsort(-fractions)
     notes = [] if status == "unidentified" else _notes(scan, refined, evidence)
@@ -120,10 +125,11 @@ def _misfit(scan: Scan, refined: Refined, variance: NDArray[np.float64]) -> floa
     return float(np.sqrt(max(refined.chi2 - refined.freedom, 0.0) / max(net, 1.0)))
 
 
-def _status(unexplained: float, misfit: float, *, found: bool) -> AnalysisStatus:
+def _status(unexplained: float, misfit: float, goodness: float, *, found: bool) -> AnalysisStatus:
     if not found or unexplained > UNEXPLAINED_WRONG or misfit > MISFIT_WRONG:
         return "unidentified"
-    if unexplained > UNEXPLAINED_POOR or misfit > MISFIT_POOR:
+    # written so that no number at all is not ok either
+    if unexplained > UNEXPLAINED_POOR or misfit > MISFIT_POOR or not goodness < GOODNESS_POOR:
         return "poor_fit"
     return "ok"
 
@@ -160,6 +166,11 @@ def _fractions(
 
 def _notes(scan: Scan, refined: Refined, evidence: list[PhaseEvidence]) -> Iterator[str]:
     """Yield what the parameters of a fit that explains the scan say about sample and structures."""
+    if not refined.goodness_of_fit < GOODNESS_POOR:
+        yield (
+            f"the fit misses the scan by {refined.goodness_of_fit:.0f} times its noise: are the "
+            "intensities counts? if they were scaled or changed, give the ones the detector counted"
+        )
     if abs(refined.shared[0]) > _LARGE_DISPLACEMENT_DEG:
         yield f"the lines are displaced by {-refined.shared[0]:.2f}°: the sample's height is off"
     if refined.shared[5] > 0.25 * scan.priors.width_deg and 0.05 < refined.shared[6] < 0.95:

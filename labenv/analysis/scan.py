@@ -142,8 +142,9 @@ def _overflow(diffractogram: Diffractogram) -> tuple[float, float]:
 def _background_taken_off(diffractogram: Diffractogram, values: NDArray[np.float64]) -> float:
     """Return a guess of the background that was subtracted: of counts, as much as their noise."""
     noise, level = _noise_and_level(values)
+    known = _known_counts_per_unit(diffractogram)
     lowest = float(values.min())
-    return max(noise - level, -lowest) if diffractogram.intensity_unit == "counts" else -lowest
+    return -lowest if known is None else max(known * noise - level, -lowest)
 
 
 def _noise_and_level(values: NDArray[np.float64]) -> tuple[float, float]:
@@ -155,11 +156,16 @@ def _noise_and_level(values: NDArray[np.float64]) -> tuple[float, float]:
     return noise, float(np.median(values[1:-1][quiet]))
 
 
-def _counts_per_unit(diffractogram: Diffractogram, values: NDArray[np.float64]) -> float:
+def _known_counts_per_unit(diffractogram: Diffractogram) -> float | None:
     if diffractogram.intensity_unit == "counts":
         return 1.0
-    if diffractogram.intensity_unit == "counts_per_second" and diffractogram.counting_time_s:
-        return diffractogram.counting_time_s
+    return diffractogram.counting_time_s if diffractogram.intensity_unit != "arbitrary" else None
+
+
+def _counts_per_unit(diffractogram: Diffractogram, values: NDArray[np.float64]) -> float:
+    known = _known_counts_per_unit(diffractogram)
+    if known:
+        return known
     noise, level = _noise_and_level(np.maximum(values, 0.0))
     if noise <= 0.0 or level <= 0.0:
         return 1e4 / max(float(values.max()), 1e-30)

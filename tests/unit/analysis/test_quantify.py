@@ -280,3 +280,37 @@ def test_an_unidentified_scan_has_no_notes_that_rest_on_the_fit(scan: Diffractog
     assert analysis.status == "unidentified"
     for word in ("textured", "displaced", "cell differs", "hump", "uneven"):
         assert not any(word in warning for warning in analysis.warnings)
+
+
+@pytest.mark.parametrize("medians", [1.0, 3.0])
+@pytest.mark.parametrize("unit", ["counts", "counts_per_second", "arbitrary"])
+def test_a_subtracted_background_leaves_the_noise_known(
+    scan: Diffractogram, unit: str, medians: float
+) -> None:
+    seconds = 8.0 if unit == "counts_per_second" else 1.0
+    counted = np.asarray(scan.counts)
+    counts = (counted - medians * np.median(counted)) / seconds
+    changed = {"counts": counts, "intensity_unit": unit, "counting_time_s": seconds}
+    analysis = quantify(scan.model_copy(update=changed), list(TRUE), particle_size_m=PARTICLES_M)
+    assert any("a background was subtracted" in warning for warning in analysis.warnings)
+    assert analysis.goodness_of_fit < 1.6
+    for name, fraction in TRUE.items():
+        assert by_name(analysis)[name] == pytest.approx(fraction, abs=0.02)
+
+
+def test_a_fit_far_beyond_the_noise_is_not_ok(scan: Diffractogram) -> None:
+    counts = 1e4 * np.asarray(scan.counts)
+    analysis = quantify(scan.model_copy(update={"counts": counts}), list(TRUE))
+    assert analysis.goodness_of_fit > 50.0
+    assert analysis.status == "poor_fit"
+    assert any("times its noise: are the intensities counts?" in w for w in analysis.warnings)
+
+
+def test_an_unidentified_scan_keeps_only_the_suggestion() -> None:
+    analysis = quantify(simulated_scan({"anatase": 0.6, "ZnO": 0.4}), ["rutile", "ZnO"])
+    assert analysis.status == "unidentified"
+    first, second = analysis.warnings
+    assert first == "the phases given do not explain the scan; do not use the fractions"
+    assert second.startswith("the left-over lines match anatase")
+    several = "," in second
+    assert second.endswith(f"try with {'one of them' if several else 'it'} among the phases")
