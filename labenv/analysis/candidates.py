@@ -10,6 +10,7 @@ import numpy as np
 
 from labenv.analysis.pattern_model import PhaseModel, Texture
 from labenv.analysis.refinement import Refined, Refinement
+from labenv.analysis.twins import without_twins
 from labenv.physics.profiles import lorentz_polarisation, two_theta_deg
 from labenv.physics.reflection_cache import reflections_of
 from labenv_schemas.errors import ConfigError
@@ -40,11 +41,15 @@ class Candidate:
         phase: The phase.
         optional: Whether it may be left out for want of evidence.
         group: What the user asked for, such as a formula; a group is never left out entirely.
+        given: Whether the structure is the user's own, not the library's.
+        notes: What the reader of a result must know about it.
     """
 
     phase: CrystalPhase
     optional: bool = False
     group: str = ""
+    given: bool = False
+    notes: tuple[str, ...] = ()
 
 
 def candidates_of(phases: Sequence[CrystalPhase | str]) -> list[Candidate]:
@@ -62,17 +67,18 @@ def candidates_of(phases: Sequence[CrystalPhase | str]) -> list[Candidate]:
     """
     from labenv.physics.structures import phase_library
 
-    found: dict[str, Candidate] = {}
+    found: list[Candidate] = []
     for wish in phases:
         if isinstance(wish, str):
             group = phase_library().resolve(wish)
-            for phase in group:
-                candidate = Candidate(phase, optional=len(group) > 1, group=wish)
-                found.setdefault(phase.name, candidate)
-        elif wish not in [candidate.phase for candidate in found.values()]:
-            name = next(n for n in _numbered(wish.name) if n not in found)
-            phase = wish if name == wish.name else replace(wish, name=name)
-            found[name] = Candidate(phase, group=name)
+            named = {candidate.phase.name for candidate in found if not candidate.given}
+            found += [
+                Candidate(phase, optional=len(group) > 1, group=wish)
+                for phase in group
+                if phase.name not in named
+            ]
+        elif wish not in [candidate.phase for candidate in found if candidate.given]:
+            found.append(Candidate(wish, given=True))
     if not found:
         raise ConfigError("no candidate phase was given; name one, such as 'anatase' or 'TiO2'")
     if len(found) > _MOST_CANDIDATES:
@@ -80,7 +86,21 @@ def candidates_of(phases: Sequence[CrystalPhase | str]) -> list[Candidate]:
             f"{len(found)} candidate phases are too many to fit at once (at most "
             f"{_MOST_CANDIDATES}); name fewer, or search by elements"
         )
-    return list(found.values())
+    return _kept_apart(without_twins(found))
+
+
+def _kept_apart(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates with numbers after the names that others have."""
+    taken = {candidate.phase.name for candidate in candidates if not candidate.given}
+    apart: list[Candidate] = []
+    for candidate in candidates:
+        phase = candidate.phase
+        if candidate.given:
+            name = next(n for n in _numbered(phase.name) if n not in taken)
+            taken.add(name)
+            phase = phase if name == phase.name else replace(phase, name=name)
+        apart.append(replace(candidate, phase=phase, group=candidate.group or phase.name))
+    return apart
 
 
 def _numbered(name: str) -> Iterator[str]:

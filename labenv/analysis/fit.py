@@ -115,7 +115,15 @@ def fit_phases(
     scan = prepare_scan(diffractogram)
     kept, refined = refine_candidates(scan, candidates)
     fit = finish(diffractogram, scan, [c.phase for c in kept], refined, particle_size_m)
+    fit = _with_warnings(fit, [note for candidate in kept for note in candidate.notes])
     return fit if fit.analysis.status == "ok" else _with_suggestions(fit, scan)
+
+
+def _with_warnings(fit: PatternFit, more: list[str]) -> PatternFit:
+    if not more:
+        return fit
+    warnings = (*fit.analysis.warnings, *more)
+    return replace(fit, analysis=fit.analysis.model_copy(update={"warnings": warnings}))
 
 
 def _with_suggestions(fit: PatternFit, scan: Scan) -> PatternFit:
@@ -125,8 +133,7 @@ def _with_suggestions(fit: PatternFit, scan: Scan) -> PatternFit:
         return fit
     what = "it" if len(names) == 1 else "one of them"
     warning = f"the left-over lines match {', '.join(names)}; try with {what} among the phases"
-    analysis = fit.analysis.model_copy(update={"warnings": (*fit.analysis.warnings, warning)})
-    return replace(fit, analysis=analysis)
+    return _with_warnings(fit, [warning])
 
 
 def finish(

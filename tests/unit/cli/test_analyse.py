@@ -81,3 +81,39 @@ def test_a_simulated_scan_with_a_cif(labenv: Any, tmp_path: Path) -> None:
     (phase,) = data["phases"]
     assert phase["formula"] in {"TiO2", "Ti4O8"}
     assert phase["weight_fraction"] == pytest.approx(1.0)
+
+
+@pytest.mark.real_data
+def test_a_structure_given_twice_is_fitted_once(
+    labenv: Any, cases_dir: Path, tmp_path: Path
+) -> None:
+    from labenv.physics.structures import phase_library
+
+    (tmp_path / "zincite.cif").write_text(phase_library().get("ZnO").structure().to(fmt="cif"))
+    scan = cases_dir / MIXTURE
+    words = ("--phases", "anatase,ZnO", "--cif", "zincite.cif", "--format", "json")
+    data = labenv("analyse", scan, *words).json
+    fractions = {phase["name"]: phase["weight_fraction"] for phase in data["phases"]}
+    assert set(fractions) == {"anatase", "zincite"}
+    assert fractions["zincite"] == pytest.approx(0.601, abs=0.04)
+    assert any("ZnO and zincite (zincite.cif" in warning for warning in data["warnings"])
+
+
+def test_a_scan_without_intensity_is_named(labenv: Any, tmp_path: Path) -> None:
+    (tmp_path / "dark.xy").write_text("".join(f"{10 + 0.1 * i:.1f} 0\n" for i in range(200)))
+    for words in (("--phases", "ZnO"), ("--elements", "Zn,O")):
+        answer = labenv("analyse", "dark.xy", *words)
+        assert answer.code == 2
+        assert "dark.xy: the scan holds no intensity" in answer.err
+
+
+@pytest.mark.parametrize("value", ["nan", "inf"])
+def test_an_intensity_that_is_no_number_is_told_by_its_line(
+    labenv: Any, tmp_path: Path, value: str
+) -> None:
+    rows = [f"{10 + 0.1 * i:.1f} {value if i == 6 else 100}\n" for i in range(200)]
+    (tmp_path / "scan.xy").write_text("".join(rows))
+    answer = labenv("analyse", "scan.xy", "--phases", "ZnO")
+    assert answer.code == 2
+    assert f"scan.xy: line 7: the intensity is {value}" in answer.err
+    assert "pydantic" not in answer.err
