@@ -125,7 +125,7 @@ def test_uneven_steps_are_read(scan: Diffractogram) -> None:
 
 def test_a_scan_without_lines_is_unidentified() -> None:
     angle = np.arange(15.0, 75.0, 0.03)
-    flat = np.random.default_rng(0).poisson(500.0, angle.size)
+    flat = np.random.default_rng(0).poisson(500.0, angle.size).astype(float)
     result = quantify(Diffractogram(two_theta_deg=angle, counts=flat), ["ZnO"])
     assert result.status == "unidentified"
     assert any("amorphous" in warning for warning in result.warnings)
@@ -159,7 +159,7 @@ def test_wrong_requests_say_what_to_write(scan: Diffractogram) -> None:
         quantify(scan, ["unobtainium"])
     with pytest.raises(ConfigError, match="no phase of"):
         identify(scan, ["Xe"])
-    short = Diffractogram(two_theta_deg=[10.0, 11.0], counts=[1.0, 2.0])
+    short = Diffractogram(two_theta_deg=np.array([10.0, 11.0]), counts=np.array([1.0, 2.0]))
     with pytest.raises(ConfigError, match="50 at least"):
         quantify(short, ["ZnO"])
 
