@@ -10,7 +10,7 @@ import numpy as np
 
 from labenv.analysis.pattern_model import PhaseModel, Texture
 from labenv.analysis.refinement import Refined, Refinement
-from labenv.analysis.twins import without_twins
+from labenv.analysis.twins import same_structure
 from labenv.physics.profiles import lorentz_polarisation, two_theta_deg
 from labenv.physics.reflection_cache import reflections_of
 from labenv_schemas.errors import ConfigError
@@ -86,7 +86,41 @@ def candidates_of(phases: Sequence[CrystalPhase | str]) -> list[Candidate]:
             f"{len(found)} candidate phases are too many to fit at once (at most "
             f"{_MOST_CANDIDATES}); name fewer, or search by elements"
         )
-    return _kept_apart(without_twins(found))
+    return _kept_apart(_without_twins(found))
+
+
+def _without_twins(candidates: list[Candidate]) -> list[Candidate]:
+    """Return the candidates, of each structure given twice only one: the user's, or the first.
+
+    Args:
+        candidates: What was asked for. Phases of the library are not compared with one another.
+
+    Returns:
+        The candidates in their order; one that stands for another as well says so in its `note`.
+    """
+    kept: list[Candidate] = []
+    for candidate in candidates:
+        place = next((i for i, held in enumerate(kept) if _are_twins(held, candidate)), None)
+        if place is None:
+            kept.append(candidate)
+        else:
+            kept[place] = _merged(kept[place], candidate)
+    return kept
+
+
+def _are_twins(one: Candidate, other: Candidate) -> bool:
+    return (one.given or other.given) and same_structure(one.phase, other.phase)
+
+
+def _merged(held: Candidate, new: Candidate) -> Candidate:
+    stays, goes = (held, new) if held.given else (new, held)
+    note = (
+        f"{goes.phase.name} and {stays.phase.name} ({stays.phase.source}) are one structure, with "
+        "the same cell and lines; the latter was fitted for both"
+    )
+    # of a formula whose polymorph was replaced, the user's structure is now the evidence
+    group = stays.group if goes.given else goes.group
+    return replace(stays, group=group, notes=(*held.notes, note))
 
 
 def _kept_apart(candidates: list[Candidate]) -> list[Candidate]:

@@ -1,11 +1,10 @@
-"""Candidates that are one structure under two names, such as a user's CIF and a library phase.
+"""Whether two structures are one, such as a user's CIF and a library phase.
 
-Of two equal patterns any split fits a scan as well as any other, so one of them is fitted.
+Of two equal patterns any split fits a scan as well as any other, so one of them is to be fitted.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,11 +15,8 @@ from labenv_schemas.errors import ConfigError
 from labenv_schemas.formula import parse_formula
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
-    from labenv.analysis.candidates import Candidate
     from labenv.physics.structures.phase import CrystalPhase
 
 _WAVELENGTH_A = 1.5405929
@@ -31,40 +27,6 @@ _SAME_DENSITY = 3.0 * _SAME_SPACING
 _SAME_PATTERN = 0.99
 _BLUR = 0.015  # relative width of lines where heights are compared
 _WEAK, _STRONG = 0.03, 0.1  # of the strongest line
-
-
-def without_twins(candidates: Iterable[Candidate]) -> list[Candidate]:
-    """Return the candidates, of each structure given twice only one: the user's, or the first.
-
-    Args:
-        candidates: What was asked for. Phases of the library are not compared with one another.
-
-    Returns:
-        The candidates in their order; one that stands for another as well says so in its `note`.
-    """
-    kept: list[Candidate] = []
-    for candidate in candidates:
-        place = next((i for i, held in enumerate(kept) if _are_twins(held, candidate)), None)
-        if place is None:
-            kept.append(candidate)
-        else:
-            kept[place] = _merged(kept[place], candidate)
-    return kept
-
-
-def _are_twins(one: Candidate, other: Candidate) -> bool:
-    return (one.given or other.given) and same_structure(one.phase, other.phase)
-
-
-def _merged(held: Candidate, new: Candidate) -> Candidate:
-    stays, goes = (held, new) if held.given else (new, held)
-    note = (
-        f"{goes.phase.name} and {stays.phase.name} ({stays.phase.source}) are one structure, with "
-        "the same cell and lines; the latter was fitted for both"
-    )
-    # of a formula whose polymorph was replaced, the user's structure is now the evidence
-    group = stays.group if goes.given else goes.group
-    return replace(stays, group=group, notes=(*held.notes, note))
 
 
 def same_structure(one: CrystalPhase, other: CrystalPhase) -> bool:
