@@ -10,15 +10,13 @@ import numpy as np
 
 from labenv.analysis.pattern_model import PhaseModel, Texture
 from labenv.analysis.refinement import Refined, Refinement
-from labenv.analysis.twins import same_structure
-from labenv.physics.profiles import lorentz_polarisation, two_theta_deg
+from labenv.analysis.twins import line_heights, same_structure
+from labenv.physics.profiles import two_theta_deg
 from labenv.physics.reflection_cache import reflections_of
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
     from labenv.analysis.scan import Scan
     from labenv.physics.reflections import ReflectionList
@@ -28,7 +26,6 @@ _LEVELS = (5, 6)  # shared parameters of a second surface level
 _ROUGH_FIT = 1.8
 _NEGLIGIBLE = 0.004
 _MOST_CANDIDATES = 40
-_HIGHEST_DEG = 160.0
 _SMALLEST_A = 1.0  # spacing above which every phase has its strongest lines
 _SEEN = 0.1  # of a phase's strongest line
 
@@ -169,21 +166,15 @@ def _check_seen(phase: CrystalPhase, lines: ReflectionList, scan: Scan) -> None:
     """
     top = float(two_theta_deg(np.array([_SMALLEST_A]), lines.wavelength_a)[0])
     whole = reflections_of(phase, lines.wavelength_a, top) if np.isfinite(top) else lines
-    strongest = float(_heights(whole).max())
+    strongest = float(line_heights(whole).max())
     angle = two_theta_deg(lines.d_a, lines.wavelength_a)
     first, last = float(scan.two_theta_deg[0]), float(scan.two_theta_deg[-1])
     inside = (angle >= first) & (angle <= last)
-    if not (_heights(lines)[inside] > _SEEN * strongest).any():
+    if not (line_heights(lines)[inside] > _SEEN * strongest).any():
         raise ConfigError(
             f"no strong line of {phase.name} lies in the scan, from {first:g}° to {last:g}°: "
             "nothing can be said about it; widen the scan or leave the phase out"
         )
-
-
-def _heights(lines: ReflectionList) -> NDArray[np.float64]:
-    angle = two_theta_deg(lines.d_a, lines.wavelength_a)
-    seen = np.where(np.isfinite(angle) & (angle < _HIGHEST_DEG), angle, np.nan)
-    return np.nan_to_num(lines.unit_intensity * lorentz_polarisation(seen))
 
 
 def refine_candidates(scan: Scan, candidates: list[Candidate]) -> tuple[list[Candidate], Refined]:

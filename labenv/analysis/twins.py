@@ -17,10 +17,12 @@ from labenv_schemas.formula import parse_formula
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from labenv.physics.reflections import ReflectionList
     from labenv.physics.structures.phase import CrystalPhase
 
 _WAVELENGTH_A = 1.5405929
 _TOP_DEG = 100.0
+_HIGHEST_DEG = 160.0
 _SAME_COMPOSITION = 5e-3
 _SAME_SPACING = 0.005  # relative; tetragonal and cubic BaTiO3 differ by 0.01
 _SAME_DENSITY = 3.0 * _SAME_SPACING
@@ -49,16 +51,27 @@ def same_structure(one: CrystalPhase, other: CrystalPhase) -> bool:
     ratio = lists[0].density_kg_m3 / lists[1].density_kg_m3
     if abs(ratio - 1.0) > _SAME_DENSITY:
         return False
-    heights = [
-        lines.unit_intensity * lorentz_polarisation(two_theta_deg(lines.d_a, _WAVELENGTH_A))
-        for lines in lists
-    ]
+    heights = [line_heights(lines) for lines in lists]
     heights = [height / height.max() for height in heights]
     places = [np.log(lines.d_a) for lines in lists]
     if not (_found(places, heights) and _found(places[::-1], heights[::-1])):
         return False
     places[0] = places[0] + np.log(ratio) / 3.0  # a warmer crystal is still the same
     return _correlation(places, heights) > _SAME_PATTERN
+
+
+def line_heights(lines: ReflectionList) -> NDArray[np.float64]:
+    """Return the relative areas of lines at their wavelength; 0 for those no detector gets to.
+
+    Args:
+        lines: n lines.
+
+    Returns:
+        Areas, shape (n,).
+    """
+    angle = two_theta_deg(lines.d_a, lines.wavelength_a)
+    seen = np.where(np.isfinite(angle) & (angle < _HIGHEST_DEG), angle, np.nan)
+    return np.nan_to_num(lines.unit_intensity * lorentz_polarisation(seen))
 
 
 def _found(places: list[NDArray[np.float64]], heights: list[NDArray[np.float64]]) -> bool:
