@@ -4,19 +4,17 @@ The energies stand on one scale: the enthalpy of formation at 298.15 K plus the 
 enthalpy increment, minus temperature times absolute entropy. Differences between substances that
 balance in elements are reaction energies; no other difference means anything.
 
-A substance is a row of a data file (`labenv/physics/data/*.toml`), where every number carries its
-source. `stable_assemblage` gives the equilibrium that kinetics tends to; it is a reference for
-tests and for planning, and is not called while a sample is fired.
+A substance is a row of a data file, where every number carries its source.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from labenv_schemas.errors import ConfigError, ProposalError, SimulatorError
+from labenv_schemas.errors import ConfigError, ProposalError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,6 +26,39 @@ if TYPE_CHECKING:
 GAS_CONSTANT_J_MOL_K = 8.314462618  # CODATA 2018, exact
 STANDARD_PRESSURE_PA = 1.0e5  # of the JANAF tables; the NBS tables use the same
 REFERENCE_K = 298.15
+
+
+class GibbsSource(Protocol):
+    """Anything with a Gibbs energy on the scale of this package."""
+
+    @property
+    def name(self) -> str:
+        """Name inside its chemical system."""
+        ...
+
+    @property
+    def elements(self) -> Mapping[str, float]:
+        """Atoms per formula unit."""
+        ...
+
+    @property
+    def uncertainty_j_mol(self) -> float:
+        """One standard deviation of the Gibbs energy, J/mol."""
+        ...
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Citations of the numbers."""
+        ...
+
+    @property
+    def estimate(self) -> bool:
+        """Whether the numbers are an estimate and no table's."""
+        ...
+
+    def gibbs_j_mol(self, temperature_k: ArrayLike) -> Floats:
+        """Return the standard Gibbs energy at each temperature, J/mol."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -186,61 +217,3 @@ def read_substance(row: Mapping[str, Any], sources: Mapping[str, str]) -> Substa
                 f"must begin at {begin} K and end above it"
             )
     return substance
-
-
-def stable_assemblage(
-    phases: Sequence[Substance],
-    gases: Sequence[Substance],
-    amounts_mol: ArrayLike,
-    temperature_k: float,
-    gas_pa: ArrayLike,
-) -> Floats:
-    """Return the equilibrium amounts of the condensed phases under a gas of fixed pressures.
-
-    Pure phases and a gas large enough not to change make the minimum of the Gibbs energy a linear
-    programme over amounts, with the gases exchanged freely.
-
-    Args:
-        phases: Condensed phases, P of them.
-        gases: Gas species, G of them.
-        amounts_mol: Amounts of the phases to start from, mol, shape (P,).
-        temperature_k: Temperature, K.
-        gas_pa: Partial pressure of each gas, Pa, shape (G,), each above zero.
-
-    Returns:
-        Amounts at equilibrium, mol, shape (P,).
-
-    Raises:
-        ProposalError: If a pressure is not above zero or the temperature is out of range.
-        SimulatorError: If the linear programme has no solution.
-
-    Source:
-        White, Johnson & Dantzig, J. Chem. Phys. 28, 751 (1958), doi:10.1063/1.1744264.
-    """
-    from scipy.optimize import linprog
-
-    start = np.asarray(amounts_mol, dtype=np.float64)
-    pressure = np.asarray(gas_pa, dtype=np.float64)
-    if not bool(np.all(pressure > 0.0)):
-        raise ProposalError(f"gas pressures must be above 0 Pa for an equilibrium, got {pressure}")
-    substances = [*phases, *gases]
-    elements = sorted({element for substance in substances for element in substance.elements})
-    balance = np.array([[s.elements.get(e, 0.0) for s in substances] for e in elements])
-    energy = np.array([float(s.gibbs_j_mol(temperature_k)) for s in substances])
-    energy[len(phases) :] += (
-        GAS_CONSTANT_J_MOL_K * temperature_k * np.log(pressure / STANDARD_PRESSURE_PA)
-    )
-    # Shift by a combination of the elements, which leaves the minimum where it is and keeps the
-    # numbers near those of reaction energies.
-    shift: Floats = np.linalg.lstsq(balance.T, energy, rcond=None)[0]
-    scale = float(np.sum(start)) or 1.0
-    result = linprog(
-        (energy - balance.T @ shift) / 1000.0,
-        A_eq=balance,
-        b_eq=balance[:, : len(phases)] @ (start / scale),
-        bounds=[(0.0, None)] * len(phases) + [(None, None)] * len(gases),
-        method="highs",
-    )
-    if result.x is None or not result.success:
-        raise SimulatorError(f"no equilibrium at {temperature_k} K: {result.message}")
-    return np.asarray(result.x[: len(phases)], dtype=np.float64) * scale
