@@ -1,0 +1,335 @@
+"""The substances that labenv has Gibbs energies for: the tabulated ones and the cited systems' rows.
+
+Two kinds of file in `labenv/physics/data/thermochemistry/`:
+
+- `tabulated.json`, written by `labenv.physics.thermochemistry.build_tables`: experimental tables of
+  simple substances, each checked against a second source;
+- one TOML file per chemical system, whose rows give the Gibbs energy of a reaction that forms a
+  compound from simpler substances. A row takes the place of a tabulated substance of its name.
+
+All energies stand on one scale (elements in their reference states at 298.15 K have enthalpy zero),
+so that any balanced difference is a reaction energy. A row whose reaction energy comes from the
+machine-learning potential is a difference within that potential, put onto experimental reactants:
+absolute energies of a potential never meet the experimental ones.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labenv.physics.thermochemistry.substance import REFERENCE_K
+from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
+from labenv_schemas.formula import parse_formula
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+_FOLDER = resources.files("labenv.physics") / "data" / "thermochemistry"
+BELOW_GRID_K = 5.0  # room temperature lies just below the tables' first temperature
+HIGHEST_K = 2300.0  # tables that end below are carried on by their last slope
+
+
+@dataclass(frozen=True)
+class TabulatedSubstance:
+    """A substance whose Gibbs energy is a table over temperature.
+
+    Attributes:
+        name: Plain formula, such as ``"BaFe2O4"``, or a name given by a row.
+        elements: Atoms per formula unit.
+        temperature_k: The table's temperatures, K, shape (K,).
+        table_j_mol: Gibbs energies, J/mol, shape (K,).
+        uncertainty_j_mol: One standard deviation of the Gibbs energy, J/mol.
+        sources: Citations.
+        estimate: Whether it is an estimate and no measurement.
+        gas: Whether it is a gas at 1 bar.
+        structure: Slug in the structure library; empty if none is known.
+        melting_k: Melting or peritectic temperature, K; `None` if not known.
+    """
+
+    name: str
+    elements: Mapping[str, float]
+    temperature_k: Floats = field(repr=False, compare=False)
+    table_j_mol: Floats = field(repr=False, compare=False)
+    uncertainty_j_mol: float
+    sources: tuple[str, ...]
+    estimate: bool = False
+    gas: bool = False
+    structure: str = ""
+    melting_k: float | None = None
+
+    @property
+    def t_max_k(self) -> float:
+        """Highest temperature that the table may be asked for, K."""
+        return HIGHEST_K
+
+    @property
+    def atoms(self) -> float:
+        """Atoms per formula unit."""
+        return float(sum(self.elements.values()))
+
+    def gibbs_j_mol(self, temperature_k: ArrayLike) -> Floats:
+        """Return the standard Gibbs energy at each temperature.
+
+        Args:
+            temperature_k: Temperatures, K, any shape.
+
+        Returns:
+            Gibbs energy, J/mol, of the temperatures' shape.
+
+        Raises:
+            ProposalError: If a temperature lies outside the table.
+        """
+        t = np.asarray(temperature_k, dtype=np.float64)
+        low, high = float(self.temperature_k[0]) - BELOW_GRID_K, self.t_max_k
+        if t.size and not bool(np.all((t >= low) & (t <= high))):
+            raise ProposalError(
+                f"{self.name}: thermochemistry holds from {low:g} K to {high:g} K; asked for "
+                f"{float(np.min(t)):.2f} K to {float(np.max(t)):.2f} K"
+            )
+        grid, table = self.temperature_k, self.table_j_mol
+        # A parabola through the three nearest points: linear in the table's values, so that what
+        # cancels between balanced tables cancels exactly.
+        k = np.clip(np.searchsorted(grid, t) - 1, 0, grid.size - 3)
+        x0, x1, x2 = grid[k], grid[k + 1], grid[k + 2]
+        y0, y1, y2 = table[k], table[k + 1], table[k + 2]
+        inside = np.minimum(t, grid[-1])
+        energy = (
+            y0 * (inside - x1) * (inside - x2) / ((x0 - x1) * (x0 - x2))
+            + y1 * (inside - x0) * (inside - x2) / ((x1 - x0) * (x1 - x2))
+            + y2 * (inside - x0) * (inside - x1) / ((x2 - x0) * (x2 - x1))
+        )
+        slope = (table[-1] - table[-2]) / (grid[-1] - grid[-2])
+        return np.asarray(energy + slope * (t - inside))
+
+    def enthalpy_and_entropy(self, temperature_k: ArrayLike) -> tuple[Floats, Floats]:
+        """Return enthalpy, J/mol, and entropy, J/(mol K), by differences over 10 K."""
+        t = np.clip(np.asarray(temperature_k, dtype=np.float64), REFERENCE_K + 3.0, None)
+        entropy = -(self.gibbs_j_mol(t + 5.0) - self.gibbs_j_mol(t - 5.0)) / 10.0
+        return self.gibbs_j_mol(t) + t * entropy, entropy
+
+
+@dataclass(frozen=True)
+class Eutectic:
+    """A first liquid where phases meet."""
+
+    phases: tuple[str, ...]
+    temperature_k: float
+    source: str
+
+
+@dataclass(frozen=True)
+class SubstanceTable:
+    """All substances, by name, and the first liquids between them.
+
+    Attributes:
+        substances: By name.
+        eutectics: First liquids.
+        systems: Titles of the cited systems by name.
+    """
+
+    substances: Mapping[str, TabulatedSubstance]
+    eutectics: tuple[Eutectic, ...]
+    systems: Mapping[str, str]
+
+    def get(self, name: str) -> TabulatedSubstance:
+        """Return a substance by its name or by any formula of the same atoms.
+
+        Args:
+            name: Name, or a formula such as ``"Ba(OH)2"``.
+
+        Returns:
+            The substance; of several of one formula the first named as the formula is.
+
+        Raises:
+            UnknownPluginError: If there is none.
+        """
+        if name in self.substances:
+            return self.substances[name]
+        try:
+            amounts = dict(parse_formula(name).amounts)
+        except ValueError:
+            amounts = {}
+        for substance in self.substances.values():
+            if amounts and not substance.gas and _same(substance.elements, amounts):
+                return substance
+        raise UnknownPluginError(f"no thermochemistry of {name!r} is known")
+
+    def within(self, elements: Iterable[str]) -> tuple[TabulatedSubstance, ...]:
+        """Return the condensed substances made of some of the elements, by name."""
+        allowed = set(elements)
+        return tuple(
+            s for s in self.substances.values() if not s.gas and set(s.elements) <= allowed
+        )
+
+    def gases(self, elements: Iterable[str]) -> tuple[TabulatedSubstance, ...]:
+        """Return the gases made of some of the elements."""
+        allowed = set(elements)
+        return tuple(s for s in self.substances.values() if s.gas and set(s.elements) <= allowed)
+
+
+def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
+    if set(one) != set(other):
+        return False
+    ratios = [one[e] / other[e] for e in one]
+    return max(ratios) - min(ratios) < 1e-6 * max(ratios)
+
+
+@lru_cache(maxsize=1)
+def substance_table() -> SubstanceTable:
+    """Return the table of all substances; read once.
+
+    Returns:
+        The table.
+
+    Raises:
+        ConfigError: If a file is inconsistent.
+    """
+    tabulated = json.loads((_FOLDER / "tabulated.json").read_text(encoding="utf-8"))
+    files = sorted((f for f in _FOLDER.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
+    contents = [(f.name, tomllib.loads(f.read_text(encoding="utf-8"))) for f in files]
+    melting: dict[str, float] = {}
+    for _, content in contents:
+        melting.update({k: float(v) for k, v in content.get("melting_k", {}).items()})
+    return build_table(tabulated, contents, melting)
+
+
+def build_table(
+    tabulated: Mapping[str, Any],
+    systems: Iterable[tuple[str, Mapping[str, Any]]],
+    melting_k: Mapping[str, float],
+) -> SubstanceTable:
+    """Build the table from the files' contents.
+
+    Args:
+        tabulated: Content of `tabulated.json`.
+        systems: File names and contents of the systems' files.
+        melting_k: Melting temperatures of simple substances by formula, K.
+
+    Returns:
+        The table.
+
+    Raises:
+        ConfigError: If a row does not balance, names an unknown reactant or source, or repeats a
+            name.
+    """
+    grid = np.array(tabulated["grid_k"])
+    found: dict[str, TabulatedSubstance] = {}
+    for row in tabulated["substances"]:
+        gas = row["state"] == "gas"
+        name = f"{row['name']}(g)" if gas and row["name"] in found else row["name"]
+        if not gas:
+            name = _usual_name(name)
+        known = len(row["gibbs_j_mol"])
+        if known < 3:
+            continue
+        sources = tuple(tabulated["sources"][row[k]] for k in ("source", "second"))
+        found[name] = TabulatedSubstance(
+            name=name,
+            elements=dict(parse_formula(row["name"]).amounts),
+            temperature_k=grid[:known],
+            table_j_mol=np.array(row["gibbs_j_mol"], dtype=np.float64),
+            uncertainty_j_mol=float(row["uncertainty_j_mol"]),
+            sources=sources,
+            gas=gas,
+            melting_k=melting_k.get(name),
+        )
+    waiting: list[tuple[str, Mapping[str, Any], Mapping[str, str]]] = []
+    eutectics: list[Eutectic] = []
+    titles: dict[str, str] = {}
+    for file, content in systems:
+        cited = content.get("sources", {})
+        if "phases" in content:
+            titles[content["name"]] = content.get("title", content["name"])
+        waiting += [(file, row, cited) for row in content.get("phases", ())]
+        eutectics += [
+            Eutectic(tuple(row["phases"]), float(row["temperature_k"]), cited[row["source"]])
+            for row in content.get("eutectics", ())
+        ]
+    _add_rows(found, waiting, grid)
+    return SubstanceTable(found, tuple(eutectics), titles)
+
+
+def _usual_name(name: str) -> str:
+    return {
+        "BaH2O2": "Ba(OH)2", "CaH2O2": "Ca(OH)2", "SrH2O2": "Sr(OH)2", "MgH2O2": "Mg(OH)2",
+        "LaH3O3": "La(OH)3", "NaHO": "NaOH", "LiHO": "LiOH", "CuH2O2": "Cu(OH)2",
+        "BaN2O6": "Ba(NO3)2", "SrN2O6": "Sr(NO3)2", "CaN2O6": "Ca(NO3)2", "H2O": "H2O(l)",
+    }.get(name, name)  # fmt: skip
+
+
+def _add_rows(
+    found: dict[str, TabulatedSubstance],
+    waiting: list[tuple[str, Mapping[str, Any], Mapping[str, str]]],
+    grid: Floats,
+) -> None:
+    """Add the rows, those first whose reactants are there; a row replaces a tabulated value.
+
+    Raises:
+        ConfigError: If a row is inconsistent, or its reactants are nowhere.
+    """
+    names = [row["name"] for _, row, _ in waiting]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ConfigError(f"thermochemistry: {', '.join(repeated)} stands in two files")
+    to_come = set(names)
+    while waiting:
+        later: list[tuple[str, Mapping[str, Any], Mapping[str, str]]] = []
+        for file, row, cited in waiting:
+            needed = set(row["from"])
+            if (needed & to_come) - {row["name"]} or row["name"] in needed:
+                later.append((file, row, cited))
+                continue
+            found[row["name"]] = _from_reaction(file, row, cited, found, grid)
+        to_come = {row["name"] for _, row, _ in later}
+        if len(later) == len(waiting):
+            raise ConfigError(f"thermochemistry: {sorted(to_come)} are made of one another")
+        waiting = later
+
+
+def _from_reaction(
+    file: str,
+    row: Mapping[str, Any],
+    cited: Mapping[str, str],
+    found: Mapping[str, TabulatedSubstance],
+    grid: Floats,
+) -> TabulatedSubstance:
+    place = f"{file}, {row['name']}"
+    elements = dict(parse_formula(row["formula"]).amounts)
+    unknown = sorted(set(row["from"]) - set(found))
+    if unknown:
+        raise ConfigError(f"{place}: made from {', '.join(unknown)}, which no table has")
+    left = {e: -n for e, n in elements.items()}
+    for name, n in row["from"].items():
+        for element, count in found[name].elements.items():
+            left[element] = left.get(element, 0.0) + n * count
+    if max(abs(n) for n in left.values()) > 1e-6:
+        raise ConfigError(f"{place}: does not balance: {left}")
+    known = min(found[name].temperature_k.size for name in row["from"])
+    energy = float(row["enthalpy_j_mol"]) - grid[:known] * float(row["entropy_j_mol_k"])
+    for name, n in row["from"].items():
+        energy = energy + n * found[name].table_j_mol[:known]
+    return TabulatedSubstance(
+        name=row["name"],
+        elements=elements,
+        temperature_k=grid[:known],
+        table_j_mol=energy,
+        uncertainty_j_mol=float(row["uncertainty_j_mol"]),
+        sources=tuple(cited.get(key, key) for key in row["source"]),
+        estimate=bool(row.get("estimate", False)),
+        structure=row.get("structure", ""),
+        melting_k=row.get("melting_k"),
+    )
+
+
+__all__ = ["Eutectic", "SubstanceTable", "TabulatedSubstance", "build_table", "substance_table"]
