@@ -19,7 +19,6 @@ from labenv.physics.habits import read_habit
 from labenv.physics.thermochemistry import (
     GAS_CONSTANT_J_MOL_K,
     STANDARD_PRESSURE_PA,
-    Substance,
     read_substance,
 )
 from labenv_schemas.errors import ConfigError, UnknownPluginError
@@ -30,12 +29,14 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from labenv.physics.habits import CrystalHabit
+    from labenv.physics.thermochemistry import GibbsSource
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
 GRID_STEP_K = 2.0
 LAWS = ("layer", "surface", "bulk")
+_BALANCED = 1e-9  # atoms per mole of reaction that may be missing by rounding
 _SIDES = ("reactants", "products")
 _FOLDER = resources.files("labenv.physics") / "data"
 
@@ -142,10 +143,10 @@ class ReactionSystem:
 
     name: str
     target: str
-    phases: tuple[Substance, ...]
+    phases: tuple[GibbsSource, ...]
     structures: tuple[str, ...]
     habits: tuple[CrystalHabit | None, ...]
-    gases: tuple[Substance, ...]
+    gases: tuple[GibbsSource, ...]
     reactions: tuple[Reaction, ...]
     melting: tuple[MeltingLimit, ...]
     molar_mass_kg_mol: Floats
@@ -273,6 +274,30 @@ def build_system(content: Mapping[str, Any]) -> ReactionSystem:
     sources = content["sources"]
     phases = tuple(read_substance(row, sources) for row in content["phases"])
     gases = tuple(read_substance(row, sources) for row in content["gases"])
+    return assemble_system(content, phases, gases)
+
+
+def assemble_system(
+    content: Mapping[str, Any],
+    phases: tuple[GibbsSource, ...],
+    gases: tuple[GibbsSource, ...],
+    rate_factors: Floats | None = None,
+) -> ReactionSystem:
+    """Build a system from its phases and gases and the rest of a data file's content.
+
+    Args:
+        content: As `build_system`, its ``phases`` in the order of `phases`.
+        phases: Condensed phases, P of them.
+        gases: Gas species.
+        rate_factors: Factors on the Arrhenius rates on `temperature_grid`, shape (K, R).
+
+    Returns:
+        The system.
+
+    Raises:
+        ConfigError: As `build_system`.
+    """
+    sources = content["sources"]
     names, gas_names = tuple(p.name for p in phases), tuple(g.name for g in gases)
     rows: list[Mapping[str, Any]] = content["reactions"]
     for row in rows:
@@ -285,7 +310,7 @@ def build_system(content: Mapping[str, Any]) -> ReactionSystem:
     gas_stoichiometry = np.array([[_coefficient(row, name) for name in gas_names] for row in rows])
     residues = stoichiometry @ counts + gas_stoichiometry @ gas_counts
     for row, residue in zip(rows, residues, strict=True):
-        if not bool(np.all(residue == 0.0)):
+        if not bool(np.all(np.abs(residue) < _BALANCED)):
             raise ConfigError(f"{_equation(row)} does not balance in {elements}: {residue}")
     melting = tuple(
         MeltingLimit(tuple(m["phases"]), float(m["temperature_k"]), sources[m["source"]])
@@ -310,21 +335,29 @@ def build_system(content: Mapping[str, Any]) -> ReactionSystem:
         stoichiometry=stoichiometry,
         gas_stoichiometry=gas_stoichiometry,
         constants={k: float(v) for k, v in content["kinetics"].items() if k != "source"},
-        tables=_tables(content, phases, gases, melting, (stoichiometry, gas_stoichiometry)),
+        tables=_tables(
+            content, phases, gases, melting, (stoichiometry, gas_stoichiometry), rate_factors
+        ),
     )
+
+
+def temperature_grid(t_min_k: float, t_max_k: float) -> Floats:
+    """Return the temperatures that a system's rates are tabulated on, K, shape (K,)."""
+    first_k = np.floor(t_min_k / GRID_STEP_K + 1.0) * GRID_STEP_K
+    return np.arange(first_k, t_max_k + GRID_STEP_K / 2, GRID_STEP_K)
 
 
 def _tables(
     content: Mapping[str, Any],
-    phases: tuple[Substance, ...],
-    gases: tuple[Substance, ...],
+    phases: tuple[GibbsSource, ...],
+    gases: tuple[GibbsSource, ...],
     melting: tuple[MeltingLimit, ...],
     stoichiometry: tuple[Floats, Floats],
+    rate_factors: Floats | None,
 ) -> ReactionTables:
     rows: list[Mapping[str, Any]] = content["reactions"]
     names = tuple(phase.name for phase in phases)
-    first_k = np.floor(content["t_min_k"] / GRID_STEP_K + 1.0) * GRID_STEP_K
-    grid = np.arange(first_k, content["t_max_k"] + GRID_STEP_K / 2, GRID_STEP_K)
+    grid = temperature_grid(content["t_min_k"], content["t_max_k"])
     energy = stoichiometry[0] @ np.array([p.gibbs_j_mol(grid) for p in phases])
     energy = energy + stoichiometry[1] @ np.array([g.gibbs_j_mol(grid) for g in gases])
     exponent = np.clip(energy / (GAS_CONSTANT_J_MOL_K * grid), -300.0, 300.0)
@@ -338,11 +371,12 @@ def _tables(
         {"rate": row["growth"]["size_m"] ** 3 / 3600.0, **row["growth"]}
         for row in content["phases"]
     ]
+    rate = _arrhenius(rows, grid, reference_k)
+    if rate_factors is not None:
+        rate = rate * rate_factors
     return ReactionTables(
         grid_min_k=float(grid[0]),
-        curve=np.ascontiguousarray(
-            np.stack([_arrhenius(rows, grid, reference_k), np.exp(exponent).T], axis=1)
-        ),
+        curve=np.ascontiguousarray(np.stack([rate, np.exp(exponent).T], axis=1)),
         growth=_arrhenius(growth, grid, reference_k),
         member=member,
         coefficient=coefficient,
@@ -354,8 +388,10 @@ def _tables(
             dtype=np.int64,
         ),
         cation=np.concatenate([count, cations / count], axis=1),
-        melting_k=np.array([limit.temperature_k for limit in melting]),
-        melting_phase=np.array([[float(n in limit.phases) for n in names] for limit in melting]),
+        melting_k=np.array([limit.temperature_k for limit in melting], dtype=np.float64),
+        melting_phase=np.array(
+            [[float(n in limit.phases) for n in names] for limit in melting], dtype=np.float64
+        ).reshape(len(melting), len(names)),
     )
 
 
@@ -435,7 +471,9 @@ __all__ = [
     "Reaction",
     "ReactionSystem",
     "ReactionTables",
+    "assemble_system",
     "build_system",
     "load_system",
     "system_names",
+    "temperature_grid",
 ]

@@ -1,0 +1,223 @@
+"""A chemical system made on the spot from the precursors and the gas around them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labenv.physics.networks.enumeration import Candidate, enumerate_reactions
+from labenv.physics.networks.grand_potential import (
+    GAS_ELEMENTS,
+    grand_potential,
+    relevant,
+)
+from labenv.physics.networks.rates import (
+    REFERENCE_K,
+    Mobility,
+    growth_row,
+    rate_factors,
+    reaction_row,
+)
+from labenv.physics.reactions import assemble_system, temperature_grid
+from labenv.physics.thermochemistry.tables import substance_table
+from labenv_schemas.errors import ConfigError, UnknownPluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from labenv.physics.networks.grand_potential import GrandPotential
+    from labenv.physics.reactions import ReactionSystem
+    from labenv.physics.thermochemistry.tables import SubstanceTable, TabulatedSubstance
+
+MARGIN_J_MOL_ATOM = 4000.0
+MOST_PHASES = 40
+T_MIN_K, T_MAX_K = 298.15, 1800.0
+CONSTANTS = {
+    "reference_k": REFERENCE_K,
+    "active_above_k": 330.0,
+    "interface_m": 2.0e-8,
+    "scarce_fraction": 0.03,
+    "unmixed_rate": 0.005,
+    "nucleus_m": 1.5e-8,
+}
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The gas around a firing.
+
+    Attributes:
+        o2_pa: Pressure of oxygen, Pa.
+        co2_pa: Of carbon dioxide, Pa.
+        h2o_pa: Of water, Pa; 1 kPa is ordinary room air.
+        other_pa: Of what precursors give off (NH3, NO2) and the gas carries away, Pa.
+    """
+
+    o2_pa: float = 21227.0
+    co2_pa: float = 42.5
+    h2o_pa: float = 1000.0
+    other_pa: float = 10.0
+
+    def pressures_pa(self, elements: set[str], ammonium: bool) -> dict[str, float]:
+        """Return the pressures of the gases that a system of these elements exchanges, Pa."""
+        found = {"CO2": max(self.co2_pa, 1e-3), "O2": max(self.o2_pa, 1e-3)}
+        if "H" in elements:
+            found["H2O"] = max(self.h2o_pa, 1e-3)
+        if "N" in elements:
+            found["NH3" if ammonium else "NO2"] = self.other_pa
+        return found
+
+
+@lru_cache(maxsize=64)
+def generate_system(
+    precursors: tuple[str, ...], surroundings: Surroundings = Surroundings()
+) -> ReactionSystem:
+    """Return the chemical system that precursors span under a gas.
+
+    Args:
+        precursors: Names or formulas of substances with thermochemistry.
+        surroundings: The gas.
+
+    Returns:
+        The system: phases near the hull at some temperature, and the reactions between them.
+
+    Raises:
+        UnknownPluginError: If a precursor has no thermochemistry.
+        ConfigError: If too many phases would have to be treated at once, or a precursor consists of
+            gas elements only.
+    """
+    table = substance_table()
+    weighed = [table.get(name) for name in precursors]
+    elements = {e for substance in weighed for e in substance.elements} | {"O", "C"}
+    _check_domain(weighed)
+    ammonium = any({"N", "H"} <= set(s.elements) for s in weighed)
+    pressures = surroundings.pressures_pa(elements, ammonium)
+    everything = grand_potential(table, table.within(elements), pressures)
+    names = [substance.name for substance in weighed]
+    potential = relevant(everything, names, MARGIN_J_MOL_ATOM)
+    if len(potential.phases) > MOST_PHASES:
+        raise ConfigError(
+            f"{'-'.join(potential.cations)}: {len(potential.phases)} phases would have to be "
+            f"treated at once, {MOST_PHASES} at most; use fewer elements"
+        )
+    position = {phase.name: p for p, phase in enumerate(potential.phases)}
+    reactions = enumerate_reactions(potential, tuple(position[name] for name in names))
+    return _system(table, potential, reactions, pressures)
+
+
+def _check_domain(weighed: Sequence[TabulatedSubstance]) -> None:
+    for substance in weighed:
+        if set(substance.elements) <= set(GAS_ELEMENTS):
+            raise ConfigError(
+                f"{substance.name} consists of elements that leave as gas; it is no precursor here"
+            )
+        if substance.gas:
+            raise UnknownPluginError(f"{substance.name} is a gas; give it as the atmosphere")
+
+
+def _system(
+    table: SubstanceTable,
+    potential: GrandPotential,
+    reactions: Sequence[Candidate],
+    pressures: Mapping[str, float],
+) -> ReactionSystem:
+    mobility = Mobility(table)
+    gases = [table.substances[name] for name in pressures]
+    rows: list[dict[str, Any]] = []
+    kept: list[Candidate] = []
+    for candidate in reactions:
+        reaction, gas = _oriented(
+            candidate, _gas_balance(potential, candidate, tuple(pressures))
+        )
+        given, taken = sum(n > 0 for n in gas.values()), sum(n < 0 for n in gas.values())
+        if given <= 2 and taken <= 2:
+            rows.append(reaction_row(potential, reaction, mobility, gas))
+            kept.append(reaction)
+    names = {phase.name for phase in potential.phases}
+    melting = [
+        {"phases": list(e.phases), "temperature_k": e.temperature_k, "source": "melting"}
+        for e in table.eutectics
+        if set(e.phases) <= names
+    ]
+    elements = sorted({e for s in (*potential.phases, *gases) for e in s.elements})
+    content = {
+        "name": "-".join((*potential.cations, "C", "O")),
+        "target": "",
+        "t_min_k": T_MIN_K,
+        "t_max_k": T_MAX_K,
+        "cations": list(potential.cations),
+        "atomic_mass_kg_mol": {e: _atomic_mass(e) for e in elements},
+        "sources": {"melting": "see the system's file"},
+        "phases": [
+            {"structure": _structure(p), "growth": growth_row(p, mobility)}
+            for p in potential.phases
+        ],
+        "melting": melting,
+        "kinetics": CONSTANTS,
+        "reactions": rows,
+    }
+    factors = rate_factors(potential, kept, mobility, temperature_grid(T_MIN_K, T_MAX_K))
+    return assemble_system(content, potential.phases, tuple(gases), factors)
+
+
+def _oriented(
+    reaction: Candidate, gas: Mapping[str, float]
+) -> tuple[Candidate, Mapping[str, float]]:
+    """Return a reaction of one phase written as the rules for it are: O2 taken up, others given."""
+    alone = len(reaction.reactants) == 1 and len(reaction.products) == 1
+    others = sum(n for name, n in gas.items() if name != "O2")
+    if alone and ((not others and gas.get("O2", 0.0) > 0.0) or others < 0.0):
+        return Candidate(reaction.products, reaction.reactants), {g: -n for g, n in gas.items()}
+    return reaction, gas
+
+
+def _gas_balance(
+    potential: GrandPotential, reaction: Candidate, gases: tuple[str, ...]
+) -> dict[str, float]:
+    """Return the moles of gas a reaction gives off, from what is left of O, C, H and N."""
+    left = dict.fromkeys(GAS_ELEMENTS, 0.0)
+    for side, sign in ((reaction.reactants, 1.0), (reaction.products, -1.0)):
+        for p, n in side:
+            for element in GAS_ELEMENTS:
+                left[element] += sign * n * potential.phases[p].elements.get(element, 0.0)
+    given = {gas: 0.0 for gas in gases}
+    given["CO2"] = left["C"]
+    oxygen = left["O"] - 2.0 * left["C"]
+    hydrogen = left["H"]
+    if "NH3" in given:
+        given["NH3"] = left["N"]
+        hydrogen -= 3.0 * left["N"]
+    if "NO2" in given:
+        given["NO2"] = left["N"]
+        oxygen -= 2.0 * left["N"]
+    if "H2O" in given:
+        given["H2O"] = 0.5 * hydrogen
+        oxygen -= 0.5 * hydrogen
+    given["O2"] = 0.5 * oxygen
+    return {gas: n for gas, n in given.items() if abs(n) > 1e-9}
+
+
+def _structure(phase: TabulatedSubstance) -> str:
+    """Return the slug of a phase's crystal structure: the row's own, or one of its formula."""
+    from labenv.physics.structures.library import phase_library
+
+    library = phase_library()
+    wanted = phase.structure or phase.name
+    if wanted in library:
+        return wanted
+    try:
+        return library.resolve(wanted)[0].name
+    except (UnknownPluginError, ConfigError):
+        return wanted
+
+
+def _atomic_mass(element: str) -> float:
+    from labenv_schemas.formula import parse_formula
+
+    return parse_formula(element).molar_mass_kg_per_mol
+
+
+__all__ = ["Surroundings", "generate_system"]

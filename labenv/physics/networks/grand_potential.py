@@ -1,0 +1,195 @@
+"""Which phases matter: energies of condensed phases under a gas that exchanges O, C, H and N.
+
+With the gas's pressures held, oxygen, carbon, hydrogen and nitrogen have chemical potentials, and a
+phase's Gibbs energy less what its gas elements cost is a potential over the other elements alone
+(here called cations, though phosphorus and boron are among them). Reaction energies are differences
+of it, and the equilibrium is its convex hull.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K, STANDARD_PRESSURE_PA
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from labenv.physics.thermochemistry.tables import SubstanceTable, TabulatedSubstance
+
+    Floats = NDArray[np.float64]
+
+GAS_ELEMENTS = ("O", "C", "H", "N")
+TEMPERATURES_K = np.arange(500.0, 1601.0, 100.0)
+
+
+@dataclass(frozen=True)
+class GrandPotential:
+    """Phases over cations at fixed gas pressures.
+
+    Attributes:
+        phases: Condensed phases, P of them, each with at least one cation.
+        cations: Elements that are not exchanged with the gas, C of them.
+        counts: Atoms of each cation per formula unit, shape (P, C).
+        temperature_k: Temperatures, K, shape (K,).
+        energy_j_mol: Potential per formula unit, J/mol, shape (P, K).
+    """
+
+    phases: tuple[TabulatedSubstance, ...]
+    cations: tuple[str, ...]
+    counts: Floats
+    temperature_k: Floats
+    energy_j_mol: Floats
+
+    @property
+    def atoms(self) -> Floats:
+        """Atoms per formula unit of all elements, shape (P,)."""
+        return np.array([phase.atoms for phase in self.phases])
+
+    def rows(self, keep: Sequence[int]) -> GrandPotential:
+        """Return the phases of the given positions as a potential of their own."""
+        index = list(keep)
+        return GrandPotential(
+            tuple(self.phases[i] for i in index),
+            self.cations,
+            self.counts[index],
+            self.temperature_k,
+            self.energy_j_mol[index],
+        )
+
+    def least(self, composition: Floats, k: int, without: frozenset[int] = frozenset()) -> Floats:
+        """Return the amounts of the phases that make a composition with the least potential.
+
+        Args:
+            composition: Moles of each cation, shape (C,).
+            k: Index of the temperature.
+            without: Phases that may not be used.
+
+        Returns:
+            Amounts, mol, shape (P,); not finite if the others cannot make the composition.
+        """
+        from scipy.optimize import linprog
+
+        use = [p for p in range(len(self.phases)) if p not in without]
+        amounts = np.zeros(len(self.phases))
+        balance = self.counts[use].T
+        energy = self.energy_j_mol[use, k]
+        shift = np.linalg.lstsq(balance.T, energy, rcond=None)[0]
+        result = linprog(
+            (energy - balance.T @ shift) / 1000.0, A_eq=balance, b_eq=composition, method="highs"
+        )
+        if result.x is None:
+            return np.full(len(self.phases), np.nan)
+        amounts[use] = result.x
+        return amounts
+
+    def above_hull_j_mol_atom(self, p: int, k: int) -> float:
+        """Return how far a phase lies above the others' hull, J per mole of its atoms; inf if alone."""
+        others = self.least(self.counts[p], k, frozenset({p}))
+        if not np.isfinite(others).all():
+            return -np.inf
+        return float((self.energy_j_mol[p, k] - others @ self.energy_j_mol[:, k]) / self.atoms[p])
+
+
+def gas_potentials(
+    table: SubstanceTable, pressures_pa: Mapping[str, float], temperature_k: Floats
+) -> dict[str, Floats]:
+    """Return chemical potentials of the gas elements.
+
+    Args:
+        table: Substances, with the gases.
+        pressures_pa: Pressure of each gas, Pa; O2 and CO2 at least, H2O if there is hydrogen, and
+            NH3 or NO2 if there is nitrogen.
+        temperature_k: Temperatures, K, shape (K,).
+
+    Returns:
+        J/mol of each element's atoms, shape (K,).
+    """
+    rt = GAS_CONSTANT_J_MOL_K * temperature_k
+
+    def energy(gas: str) -> Floats:
+        pressure = max(pressures_pa[gas], 1e-15) / STANDARD_PRESSURE_PA
+        return table.substances[gas].gibbs_j_mol(temperature_k) + rt * np.log(pressure)
+
+    oxygen = 0.5 * energy("O2")
+    found = {"O": oxygen, "C": energy("CO2") - 2.0 * oxygen}
+    if "H2O" in pressures_pa:
+        found["H"] = 0.5 * (energy("H2O") - oxygen)
+    if "NO2" in pressures_pa:
+        found["N"] = energy("NO2") - 2.0 * oxygen
+    elif "NH3" in pressures_pa:
+        found["N"] = energy("NH3") - 3.0 * found["H"]
+    return found
+
+
+def grand_potential(
+    table: SubstanceTable,
+    phases: Sequence[TabulatedSubstance],
+    pressures_pa: Mapping[str, float],
+    temperature_k: Floats = TEMPERATURES_K,
+) -> GrandPotential:
+    """Return the potential of phases under a gas; phases without a cation are left out.
+
+    Args:
+        table: Substances, with the gases.
+        phases: Condensed phases.
+        pressures_pa: As `gas_potentials`.
+        temperature_k: Temperatures, K, shape (K,).
+
+    Returns:
+        The potential.
+    """
+    potentials = gas_potentials(table, pressures_pa, temperature_k)
+    elements = {e for phase in phases for e in phase.elements}
+    cations = tuple(sorted(elements - set(GAS_ELEMENTS)))
+    kept = tuple(
+        p
+        for p in phases
+        if set(p.elements) & set(cations)
+        and set(p.elements) & set(GAS_ELEMENTS) <= set(potentials)
+    )
+    energy = np.empty((len(kept), temperature_k.size))
+    for i, phase in enumerate(kept):
+        energy[i] = phase.gibbs_j_mol(temperature_k)
+        for element, mu in potentials.items():
+            energy[i] -= phase.elements.get(element, 0.0) * mu
+    counts = np.array([[p.elements.get(c, 0.0) for c in cations] for p in kept])
+    return GrandPotential(kept, cations, counts, temperature_k, energy)
+
+
+def relevant(
+    potential: GrandPotential, always: Sequence[str], margin_j_mol_atom: float
+) -> GrandPotential:
+    """Return the phases near the hull at some temperature, and those named.
+
+    Args:
+        potential: All phases.
+        always: Names to keep wherever they lie, such as the precursors.
+        margin_j_mol_atom: How far above the hull a phase may lie, J per mole of atoms.
+
+    Returns:
+        The potential of those that matter.
+    """
+    coarse = range(0, potential.temperature_k.size, 3)
+    keep = [
+        p
+        for p, phase in enumerate(potential.phases)
+        if phase.name in always
+        or any(potential.above_hull_j_mol_atom(p, k) < margin_j_mol_atom for k in coarse)
+    ]
+    return potential.rows(keep)
+
+
+__all__ = [
+    "GAS_ELEMENTS",
+    "TEMPERATURES_K",
+    "GrandPotential",
+    "gas_potentials",
+    "grand_potential",
+    "relevant",
+]

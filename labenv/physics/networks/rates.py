@@ -1,0 +1,207 @@
+"""How fast: rates of solid-state reactions by general rules, for reactions that nobody measured.
+
+The rules, each with what it rests on:
+
+- *Mobility.* Ions of a solid move noticeably above about 0.57 of its melting temperature (Tammann &
+  Mansuri, Z. Anorg. Allg. Chem. 126, 119 (1923)); in a contact the more mobile partner counts. At
+  that temperature a product grows about 25 nm in an hour, and the activation energy is 30 R times
+  it, the middle of measured ones (212 kJ/mol for BaCO3 + CuO, 243 kJ/mol for Y2O3 + CuO,
+  361 kJ/mol for BaCO3 + TiO2).
+- *Nucleation.* A product needs a driving force: the classical barrier goes with the inverse square
+  of it (Volmer & Weber 1926). Below about 2 kJ per mole of atoms it shows.
+- *Competition.* Of the products that one contact may give, that with the largest driving force per
+  atom forms first where it leads by some 6 kJ per mole of atoms (Szymanski et al., Sci. Adv. 10,
+  eadp3309 (2024)); nearer rivals share.
+- *Gas.* A solid that gives off gas does so at a moving surface, from the temperature on at which it
+  is unstable in the gas around it; one that takes up oxygen does so above about 0.38 of its
+  melting temperature, where oxygen moves along surfaces and boundaries (Hüttig's rule is 0.3).
+- *Liquid.* Where partners melt together, contact is made thirty times as good.
+
+They are calibrated to few observations, and `SIGMA_LN` says how little they claim.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from labenv.physics.networks.enumeration import drive_j_mol_atom
+from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from labenv.physics.networks.enumeration import Candidate
+    from labenv.physics.networks.grand_potential import GrandPotential
+    from labenv.physics.thermochemistry.tables import (
+        Eutectic,
+        SubstanceTable,
+        TabulatedSubstance,
+    )
+
+    Floats = NDArray[np.float64]
+
+REFERENCE_K = 1273.15
+TAMMANN = 0.57
+ONSET_M2_S = 25e-9**2 / 7200.0  # x^2 = 2 D t with 25 nm in an hour
+SOLID_ACTIVATION = 30.0  # over R times the onset temperature
+OXIDATION = 0.38
+OXIDATION_M_S, OXIDATION_ACTIVATION = 1.0e-11, 18.0
+RELEASE_M_S, RELEASE_ACTIVATION = 1.0e-11, 25.0
+BARRIER_J3 = 1.5 * GAS_CONSTANT_J_MOL_K * 1000.0 * 2000.0**2  # exp(-1.5) at 2 kJ/mol-atom, 1000 K
+RIVALRY_J_MOL_ATOM = 1500.0
+LIQUID_GAIN = 30.0
+SIGMA_LN = 1.2
+UNKNOWN_MELTING_K = 1700.0
+COMPOUND_MELTING = 0.85  # of the mean of the oxides it is made of
+GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
+
+
+class Mobility:
+    """Melting temperatures, known or estimated, and the first liquids between phases.
+
+    Args:
+        table: Substances and eutectics.
+    """
+
+    def __init__(self, table: SubstanceTable) -> None:
+        self._eutectics = table.eutectics
+        by_cation: dict[str, list[float]] = {}
+        for substance in table.substances.values():
+            metals = [e for e in substance.elements if e not in {"O", "C", "H", "N"}]
+            oxide = set(substance.elements) == {*metals, "O"}
+            if len(metals) == 1 and oxide and substance.melting_k:
+                by_cation.setdefault(metals[0], []).append(substance.melting_k)
+        self._oxides = {metal: float(np.median(ts)) for metal, ts in by_cation.items()}
+
+    def melting_k(self, phase: TabulatedSubstance) -> float:
+        """Return a phase's melting temperature, K, estimated from its oxides where not known."""
+        if phase.melting_k:
+            return float(phase.melting_k)
+        metals = {e: n for e, n in phase.elements.items() if e not in {"O", "C", "H", "N"}}
+        total = sum(metals.values())
+        mean = sum(n * self._oxides.get(e, UNKNOWN_MELTING_K) for e, n in metals.items()) / total
+        return mean * (COMPOUND_MELTING if len(metals) > 1 else 1.0)
+
+    def eutectic(self, names: Sequence[str]) -> Eutectic | None:
+        """Return the lowest first liquid between phases of the given names, if one is known."""
+        meeting = [e for e in self._eutectics if set(e.phases) <= set(names)]
+        return min(meeting, key=lambda e: e.temperature_k) if meeting else None
+
+
+def reaction_row(
+    potential: GrandPotential, reaction: Candidate, mobility: Mobility, gas: Mapping[str, float]
+) -> dict[str, Any]:
+    """Return a reaction as a row of a system's file.
+
+    Args:
+        potential: The phases.
+        reaction: The reaction.
+        mobility: Melting temperatures.
+        gas: Moles of each gas given off, below 0 for taken up.
+
+    Returns:
+        The row, keys as in `labenv/physics/data/*.toml`.
+    """
+    phases = potential.phases
+    melting = {p: mobility.melting_k(phases[p]) for p, _ in reaction.reactants}
+    alone = len(reaction.reactants) == 1
+    reactants = {phases[p].name: n for p, n in reaction.reactants}
+    products = {phases[p].name: n for p, n in reaction.products}
+    for name, n in gas.items():
+        (products if n > 0 else reactants)[name] = abs(n)
+    if alone:
+        rate, activation = _alone(potential, reaction, min(melting.values()), gas)
+    else:
+        onset = TAMMANN * min(melting.values())
+        rate, activation = _arrhenius(ONSET_M2_S, onset, SOLID_ACTIVATION)
+    row: dict[str, Any] = {
+        "reactants": reactants,
+        "products": products,
+        "law": "surface" if alone else "layer",
+        "core": phases[max(melting, key=lambda p: melting[p])].name,
+        "contact": not alone,
+        "rate": rate,
+        "activation_j_mol": activation,
+        "sigma_ln": SIGMA_LN,
+        "source": ["estimate: labenv.physics.networks.rates"],
+    }
+    if not alone and gas.get("CO2", 0.0) > 0.0:
+        row["co2_half_pa"] = 20000.0
+    return row
+
+
+def _arrhenius(value: float, at_k: float, over_rt: float) -> tuple[float, float]:
+    """Return the rate at the reference temperature and the activation energy, J/mol."""
+    return value * float(np.exp(over_rt * (1.0 - at_k / REFERENCE_K))), (
+        over_rt * GAS_CONSTANT_J_MOL_K * at_k
+    )
+
+
+def _alone(
+    potential: GrandPotential, reaction: Candidate, melting_k: float, gas: Mapping[str, float]
+) -> tuple[float, float]:
+    drive = drive_j_mol_atom(potential, reaction)
+    releases = sum(gas.values()) > 1e-9
+    grid = potential.temperature_k
+    if not releases or drive[0] < 0.0 < drive[-1] or drive[0] > 0.0 > drive[-1]:
+        crossing = float(np.interp(0.0, np.sort(drive), grid[np.argsort(drive)]))
+    else:
+        crossing = float(grid[0] - 100.0) if drive[0] > 0.0 else float(grid[-1])
+    if releases:  # forward gives gas off: from where it is unstable
+        return _arrhenius(RELEASE_M_S, crossing, RELEASE_ACTIVATION)
+    if sum(gas.values()) < -1e-9:
+        return _arrhenius(OXIDATION_M_S, OXIDATION * melting_k, OXIDATION_ACTIVATION)
+    return _arrhenius(OXIDATION_M_S, TAMMANN * melting_k, SOLID_ACTIVATION)
+
+
+def rate_factors(
+    potential: GrandPotential, reactions: Sequence[Candidate], mobility: Mobility, grid_k: Floats
+) -> Floats:
+    """Return what nucleation, competition and liquids make of each rate over temperature.
+
+    Args:
+        potential: The phases.
+        reactions: R of them.
+        mobility: Melting temperatures and first liquids.
+        grid_k: Temperatures, K, shape (K,).
+
+    Returns:
+        Factors, shape (K, R).
+    """
+    drive = np.array([
+        np.interp(grid_k, potential.temperature_k, drive_j_mol_atom(potential, reaction))
+        for reaction in reactions
+    ])
+    best: dict[frozenset[int], Floats] = {}
+    contacts = [frozenset(p for p, _ in reaction.reactants) for reaction in reactions]
+    for contact, forward in zip(contacts, drive, strict=True):
+        best[contact] = np.maximum(best.get(contact, np.zeros(grid_k.size)), forward)
+    factors = np.ones((grid_k.size, len(reactions)))
+    for r, (reaction, contact) in enumerate(zip(reactions, contacts, strict=True)):
+        force = np.maximum(np.abs(drive[r]), 50.0)
+        factors[:, r] = np.exp(
+            -np.minimum(BARRIER_J3 / (GAS_CONSTANT_J_MOL_K * grid_k * force**2), 60.0)
+        )
+        if len(reaction.reactants) == 1:
+            continue
+        behind = np.where(drive[r] > 0.0, best[contact] - drive[r], 0.0)
+        factors[:, r] *= np.exp(-behind / RIVALRY_J_MOL_ATOM)
+        liquid = mobility.eutectic([potential.phases[p].name for p in contact])
+        if liquid is not None:
+            melted = 1.0 / (1.0 + np.exp(-(grid_k - liquid.temperature_k) / 8.0))
+            factors[:, r] *= 1.0 + (LIQUID_GAIN - 1.0) * melted
+    return factors
+
+
+def growth_row(phase: TabulatedSubstance, mobility: Mobility) -> dict[str, float]:
+    """Return how a phase's crystallites grow, as a row of a system's file."""
+    at_k = TAMMANN * mobility.melting_k(phase)
+    cube, activation = _arrhenius(GROWTH_AT_TAMMANN_M**3, at_k, GROWTH_ACTIVATION)
+    return {"size_m": float(np.cbrt(cube)), "activation_j_mol": activation}
+
+
+__all__ = ["REFERENCE_K", "Mobility", "growth_row", "rate_factors", "reaction_row"]
