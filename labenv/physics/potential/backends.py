@@ -60,7 +60,7 @@ class Backend(ABC):
     def _predict_one(self, structure: Structure) -> SinglePoint:
         from pymatgen.io.ase import AseAtomsAdaptor
 
-        atoms = AseAtomsAdaptor.get_atoms(structure)
+        atoms: Any = AseAtomsAdaptor.get_atoms(structure)
         atoms.calc = self.calculator()
         forces = np.asarray(atoms.get_forces(), dtype=np.float64)
         energy = float(atoms.get_potential_energy()) / len(structure)

@@ -38,9 +38,9 @@ class RelaxationSettings:
 
 def relax(
     structure: Structure,
-    calculator: Any,
+    calculator: Any,  # noqa: ANN401 - ASE publishes no types
     model_id: str,
-    settings: RelaxationSettings,  # noqa: ANN401
+    settings: RelaxationSettings,
 ) -> Relaxation:
     """Relax atoms and cell with FIRE (Bitzek et al. 2006, Physical Review Letters 97, 170201).
 
@@ -74,9 +74,9 @@ class _Run:
     def __init__(
         self,
         structure: Structure,
-        calculator: Any,
+        calculator: Any,  # noqa: ANN401 - ASE publishes no types
         model_id: str,
-        settings: RelaxationSettings,  # noqa: ANN401
+        settings: RelaxationSettings,
     ) -> None:
         from pymatgen.io.ase import AseAtomsAdaptor
 
@@ -88,10 +88,11 @@ class _Run:
         self._atoms.calc = calculator
 
     def outcome(self) -> Relaxation:
-        from ase.filters import FrechetCellFilter
+        from ase import filters
         from ase.optimize import FIRE
 
-        settings, movable = self._settings, FrechetCellFilter(self._atoms)
+        make_movable: Any = filters.FrechetCellFilter
+        settings, movable = self._settings, make_movable(self._atoms)
         optimizer = FIRE(movable, logfile=None)
         fault = self._fault(movable)
         if not fault:

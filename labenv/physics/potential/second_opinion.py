@@ -10,13 +10,15 @@ Chemical Society).
 
 from __future__ import annotations
 
-import contextlib
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from labenv.physics.potential.backends import Backend, ChgnetBackend, one_thread
 from labenv_schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    import contextlib
 
 
 class CalculatorBackend(Backend):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -154,6 +154,6 @@ def light_hydrogen(structure: Structure) -> Structure:
     """
     if not any(str(element) == "D" for element in structure.composition.elements):
         return structure
-    light: Any = structure.copy()
+    light: Structure = structure.copy()
     light.replace_species({"D": "H"})
     return light
