@@ -306,8 +306,8 @@ def assemble_system(
     masses = np.array([content["atomic_mass_kg_mol"][element] for element in elements])
     counts = np.array([[p.elements.get(e, 0.0) for e in elements] for p in phases])
     gas_counts = np.array([[g.elements.get(e, 0.0) for e in elements] for g in gases])
-    stoichiometry = np.array([[_coefficient(row, name) for name in names] for row in rows])
-    gas_stoichiometry = np.array([[_coefficient(row, name) for name in gas_names] for row in rows])
+    stoichiometry = _matrix(rows, names)
+    gas_stoichiometry = _matrix(rows, gas_names)
     residues = stoichiometry @ counts + gas_stoichiometry @ gas_counts
     for row, residue in zip(rows, residues, strict=True):
         if not bool(np.all(np.abs(residue) < _BALANCED)):
@@ -386,7 +386,7 @@ def _tables(
                 for r in rows
             ],
             dtype=np.int64,
-        ),
+        ).reshape(len(rows), 4),
         cation=np.concatenate([count, cations / count], axis=1),
         melting_k=np.array([limit.temperature_k for limit in melting], dtype=np.float64),
         melting_phase=np.array(
@@ -418,6 +418,11 @@ def _check_reaction(
             raise ConfigError(
                 f"{_equation(row)}: one to three condensed phases and at most two gases a side"
             )
+
+
+def _matrix(rows: Sequence[Mapping[str, Any]], names: tuple[str, ...]) -> Floats:
+    values = [[_coefficient(row, name) for name in names] for row in rows]
+    return np.array(values, dtype=np.float64).reshape(len(rows), len(names))
 
 
 def _coefficient(row: Mapping[str, Any], name: str) -> float:
@@ -458,8 +463,8 @@ def _reaction(row: Mapping[str, Any], sources: Mapping[str, str]) -> Reaction:
 
 
 def _arrhenius(rows: Sequence[Mapping[str, Any]], grid: Floats, reference_k: float) -> Floats:
-    activation = np.array([float(row["activation_j_mol"]) for row in rows])
-    rate = np.array([float(row["rate"]) for row in rows])
+    activation = np.array([float(row["activation_j_mol"]) for row in rows], dtype=np.float64)
+    rate = np.array([float(row["rate"]) for row in rows], dtype=np.float64)
     exponent = np.outer(1.0 / reference_k - 1.0 / grid, activation / GAS_CONSTANT_J_MOL_K)
     return np.ascontiguousarray(rate * np.exp(exponent))
 

@@ -29,7 +29,7 @@ from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
 from labenv_schemas.formula import parse_formula
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 _FOLDER = resources.files("labenv.physics") / "data" / "thermochemistry"
 BELOW_GRID_K = 5.0  # room temperature lies just below the tables' first temperature
-HIGHEST_K = 2300.0  # tables that end below are carried on by their last slope
+HIGHEST_K = 2300.0
+CP_BEYOND_J_MOL_K = 25.5  # per mole of atoms, by Dulong & Petit with a little expansion
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,8 @@ class TabulatedSubstance:
         gas: Whether it is a gas at 1 bar.
         structure: Slug in the structure library; empty if none is known.
         melting_k: Melting or peritectic temperature, K; `None` if not known.
+        onset_k: Temperature at which its ions begin to move, K, where it was seen and is not what
+            the melting temperature suggests; `None` for the rule.
     """
 
     name: str
@@ -67,6 +70,7 @@ class TabulatedSubstance:
     gas: bool = False
     structure: str = ""
     melting_k: float | None = None
+    onset_k: float | None = None
 
     @property
     def t_max_k(self) -> float:
@@ -109,8 +113,15 @@ class TabulatedSubstance:
             + y1 * (inside - x0) * (inside - x2) / ((x1 - x0) * (x1 - x2))
             + y2 * (inside - x0) * (inside - x1) / ((x2 - x0) * (x2 - x1))
         )
+        # Beyond the table's end its last slope goes on, bent by a usual heat capacity.
         slope = (table[-1] - table[-2]) / (grid[-1] - grid[-2])
-        return np.asarray(energy + slope * (t - inside))
+        heat = CP_BEYOND_J_MOL_K * self.atoms
+        middle = 0.5 * (grid[-1] + grid[-2])  # where the slope is the curve's own
+        excess = t - inside
+        bend = (t * np.log(t / middle) - (t - middle)) - (
+            inside * np.log(inside / middle) - (inside - middle)
+        )
+        return np.asarray(energy + slope * excess - heat * bend)
 
     def enthalpy_and_entropy(self, temperature_k: ArrayLike) -> tuple[Floats, Floats]:
         """Return enthalpy, J/mol, and entropy, J/(mol K), by differences over 10 K."""
@@ -198,23 +209,18 @@ def substance_table() -> SubstanceTable:
     tabulated = json.loads((_FOLDER / "tabulated.json").read_text(encoding="utf-8"))
     files = sorted((f for f in _FOLDER.iterdir() if f.name.endswith(".toml")), key=lambda f: f.name)
     contents = [(f.name, tomllib.loads(f.read_text(encoding="utf-8"))) for f in files]
-    melting: dict[str, float] = {}
-    for _, content in contents:
-        melting.update({k: float(v) for k, v in content.get("melting_k", {}).items()})
-    return build_table(tabulated, contents, melting)
+    return build_table(tabulated, contents)
 
 
 def build_table(
     tabulated: Mapping[str, Any],
-    systems: Iterable[tuple[str, Mapping[str, Any]]],
-    melting_k: Mapping[str, float],
+    systems: Sequence[tuple[str, Mapping[str, Any]]],
 ) -> SubstanceTable:
     """Build the table from the files' contents.
 
     Args:
         tabulated: Content of `tabulated.json`.
         systems: File names and contents of the systems' files.
-        melting_k: Melting temperatures of simple substances by formula, K.
 
     Returns:
         The table.
@@ -224,6 +230,8 @@ def build_table(
             name.
     """
     grid = np.array(tabulated["grid_k"])
+    melting_k = _joined(systems, "melting_k")
+    onset_k = _joined(systems, "onset_k")
     found: dict[str, TabulatedSubstance] = {}
     for row in tabulated["substances"]:
         gas = row["state"] == "gas"
@@ -243,6 +251,7 @@ def build_table(
             sources=sources,
             gas=gas,
             melting_k=melting_k.get(name),
+            onset_k=onset_k.get(name),
         )
     waiting: list[tuple[str, Mapping[str, Any], Mapping[str, str]]] = []
     eutectics: list[Eutectic] = []
@@ -258,6 +267,14 @@ def build_table(
         ]
     _add_rows(found, waiting, grid)
     return SubstanceTable(found, tuple(eutectics), titles)
+
+
+def _joined(systems: Sequence[tuple[str, Mapping[str, Any]]], key: str) -> dict[str, float]:
+    return {
+        name: float(value)
+        for _, content in systems
+        for name, value in content.get(key, {}).items()
+    }
 
 
 def _usual_name(name: str) -> str:
@@ -329,6 +346,7 @@ def _from_reaction(
         estimate=bool(row.get("estimate", False)),
         structure=row.get("structure", ""),
         melting_k=row.get("melting_k"),
+        onset_k=row.get("onset_k"),
     )
 
 

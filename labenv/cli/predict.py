@@ -1,0 +1,171 @@
+"""`labenv predict`: what a firing is expected to give."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from labenv.cli.output import (
+    FormatOption,
+    OutputFormat,
+    examples,
+    print_json,
+    print_lines,
+    print_table,
+)
+from labenv.cli.words import split_list
+from labenv_schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    from labenv.physics.networks import Surroundings
+    from labenv.physics.prediction import Prediction
+
+EXAMPLES = examples(
+    'labenv predict "BaCO3:1,TiO2:1" --temperature 1100degC --time 4h',
+    'labenv predict "Fe2O3:5,Y2O3:3" --temperature 1300degC --time 12h --atmosphere oxygen',
+)
+
+
+def predict(
+    mixture: Annotated[
+        str,
+        typer.Argument(
+            metavar="MIXTURE", help="Precursors with amounts in mol, such as BaCO3:1,TiO2:1."
+        ),
+    ],
+    temperature: Annotated[
+        str, typer.Option(metavar="T", help="Temperature held, such as 1100degC.")
+    ],
+    time: Annotated[str, typer.Option(metavar="TIME", help="How long, such as 60min.")],
+    atmosphere: Annotated[
+        str, typer.Option(metavar="GAS", help="air, oxygen, nitrogen, argon, carbon_dioxide, vacuum.")
+    ] = "air",
+    rate: Annotated[str, typer.Option(metavar="RATE", help="Heating rate.")] = "5K/min",
+    format_: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """Predict the phases that firing a mixture gives, with their spread and the path."""
+    from labenv.physics.prediction import Firing
+    from labenv.physics.prediction import predict as predict_firing
+    from labenv_schemas.units import parse_quantity
+
+    firing = Firing(
+        amounts_mol=mixture_amounts(mixture),
+        temperature_k=parse_quantity(temperature, "K"),
+        hold_s=parse_quantity(time, "s"),
+        rate_k_per_s=parse_quantity(rate, "K/s"),
+        surroundings=_surroundings(atmosphere),
+    )
+    prediction = predict_firing(firing)
+    if format_ is OutputFormat.JSON:
+        print_json(prediction_json(prediction))
+    else:
+        _print(prediction)
+
+
+def mixture_amounts(text: str) -> dict[str, float]:
+    """Read a mixture.
+
+    Args:
+        text: Such as ``"Bi2O3:1,MoO3:2"``; an amount left out is 1.
+
+    Returns:
+        Amount of each precursor, mol.
+
+    Raises:
+        ConfigError: If an amount is no number or a precursor is named twice.
+    """
+    found: dict[str, float] = {}
+    for word in split_list(text, "mixture"):
+        name, _, amount = word.partition(":")
+        name = name.strip()
+        try:
+            number = float(amount) if amount.strip() else 1.0
+        except ValueError:
+            raise ConfigError(f"{word!r}: {amount!r} is no number; write {name}:1") from None
+        if not name or not 0.0 < number < 1e6:
+            raise ConfigError(f"{word!r}: write a precursor and an amount above 0, as BaCO3:1")
+        if name in found:
+            raise ConfigError(f"{name} is named twice; add its amounts up")
+        found[name] = number
+    return found
+
+
+def _surroundings(name: str) -> Surroundings:
+    from labenv.physics.networks import Surroundings
+    from labenv_schemas.proposal import Heat
+
+    heat = Heat.model_validate({"segments": [{"target": "1000 K"}], "atmosphere": name})
+    pressure = heat.partial_pressures_pa()
+    water = 1000.0 if name == "air" else 1.0
+    return Surroundings(o2_pa=pressure["O2"], co2_pa=pressure["CO2"], h2o_pa=water)
+
+
+def prediction_json(prediction: Prediction) -> dict[str, object]:
+    """Return a prediction as plain data.
+
+    Args:
+        prediction: The prediction.
+
+    Returns:
+        What ``labenv predict --format json`` prints.
+    """
+    return {
+        "status": "ok" if prediction.in_domain else "outside_domain",
+        "main_product": prediction.main_product,
+        "phases": [
+            {
+                "phase": p.name,
+                "weight_fraction": round(p.weight_fraction, 5),
+                "low": round(p.low, 5),
+                "high": round(p.high, 5),
+                "equilibrium": round(p.equilibrium, 5),
+                "estimated_thermochemistry": p.estimate,
+            }
+            for p in prediction.phases
+        ],
+        "path": [
+            {
+                "time_s": round(e.time_s, 1),
+                "temperature_k": round(e.temperature_k, 1),
+                "phase": e.phase,
+                "event": e.event,
+            }
+            for e in prediction.path
+        ],
+        "limited_by": prediction.limited_by,
+        "notes": list(prediction.notes),
+    }
+
+
+def _print(prediction: Prediction) -> None:
+    if not prediction.in_domain:
+        print_lines("outside the simulator's domain: " + "; ".join(prediction.notes))
+        return
+    rows = [
+        {
+            "phase": p.name,
+            "share": f"{100 * p.weight_fraction:.1f}",
+            "spread": f"{100 * p.low:.1f} to {100 * p.high:.1f}",
+            "equilibrium": f"{100 * p.equilibrium:.1f}",
+        }
+        for p in prediction.phases
+    ]
+    columns = {
+        "phase": "phase",
+        "share": "wt %",
+        "spread": "wt % (10th to 90th percentile)",
+        "equilibrium": "wt % at equilibrium",
+    }
+    print_table(rows, columns, numbers=frozenset({"share", "spread", "equilibrium"}))
+    lines = ["", "path:"]
+    lines += [
+        f"  {e.time_s / 60:6.0f} min  {e.temperature_k - 273.15:5.0f} degC  {e.phase} {e.event}"
+        for e in prediction.path
+    ] or ["  nothing happens"]
+    lines += ["", f"limited by: {prediction.limited_by}"]
+    lines += [f"note: {note}" for note in prediction.notes]
+    print_lines(*lines)
+
+
+__all__ = ["EXAMPLES", "mixture_amounts", "predict", "prediction_json"]

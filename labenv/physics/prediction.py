@@ -1,0 +1,320 @@
+"""What a firing gives: phases and their spread, the path, and what limits it.
+
+`predict` fires a mixture once as the rules say, many times within the uncertainty of the kinetics,
+and up to a series of moments for the path. What it cannot know it says: mixtures whose elements have
+no compound in the tables are outside its domain.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from labenv.physics.furnace_program import HeatProgram, heat_program
+from labenv.physics.kinetics import (
+    PowderState,
+    draw_parameters,
+    join_powders,
+    mill,
+    new_powder,
+    react,
+)
+from labenv.physics.networks.generation import Surroundings, generate_system
+from labenv.physics.networks.rates import Mobility
+from labenv.physics.thermochemistry import stable_assemblage
+from labenv.physics.thermochemistry.tables import substance_table
+from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from labenv.physics.reactions import ReactionSystem
+    from labenv.physics.thermochemistry.tables import TabulatedSubstance
+
+    Floats = NDArray[np.float64]
+
+SHOWN = 0.005  # weight fraction below which a phase is not named
+PATH_MOMENTS = 48
+SEEN_ON_PATH = 0.02
+LARGEST_K = 1790.0
+
+
+@dataclass(frozen=True)
+class Firing:
+    """What is fired and how.
+
+    Attributes:
+        amounts_mol: Formula units of each precursor, by name or formula; only ratios matter.
+        temperature_k: Temperature held, K.
+        hold_s: How long, s.
+        rate_k_per_s: Heating rate, K/s.
+        surroundings: The gas.
+        particle_radius_m: Of the powders, m.
+        mill_s: Ball milling before, s.
+        draws: Samples of the kinetic uncertainty.
+        seed: Of the draws.
+    """
+
+    amounts_mol: Mapping[str, float]
+    temperature_k: float
+    hold_s: float
+    rate_k_per_s: float = 5.0 / 60.0
+    surroundings: Surroundings = field(default_factory=Surroundings)
+    particle_radius_m: float = 0.5e-6
+    mill_s: float = 4.0 * 3600.0
+    draws: int = 64
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class PredictedPhase:
+    """One phase of a prediction.
+
+    Attributes:
+        name: The phase.
+        weight_fraction: By the nominal rates.
+        low: Tenth percentile over the kinetic uncertainty.
+        high: Ninetieth percentile.
+        equilibrium: At equilibrium at the temperature held.
+        estimate: Whether its thermochemistry is an estimate.
+    """
+
+    name: str
+    weight_fraction: float
+    low: float
+    high: float
+    equilibrium: float
+    estimate: bool
+
+
+@dataclass(frozen=True)
+class PathEvent:
+    """A phase that appears or goes while the furnace runs."""
+
+    time_s: float
+    temperature_k: float
+    event: str
+    phase: str
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a firing is expected to give.
+
+    Attributes:
+        in_domain: Whether the tables can speak about the mixture.
+        phases: By weight fraction, largest first; empty outside the domain.
+        path: In order of time.
+        limited_by: What keeps the mixture from equilibrium, or that nothing does.
+        notes: What a reader must know, such as melts, estimates, missing compounds.
+    """
+
+    in_domain: bool
+    phases: tuple[PredictedPhase, ...]
+    path: tuple[PathEvent, ...]
+    limited_by: str
+    notes: tuple[str, ...]
+
+    @property
+    def main_product(self) -> str | None:
+        """Name of the phase with the largest weight fraction that was not weighed in."""
+        return next((p.name for p in self.phases if p.name not in self._precursors), None)
+
+    _precursors: frozenset[str] = frozenset()
+
+
+def predict(firing: Firing) -> Prediction:
+    """Predict what a firing gives.
+
+    Args:
+        firing: Precursors, temperature, time, gas.
+
+    Returns:
+        The prediction; `in_domain` false where the tables have nothing to say.
+
+    Raises:
+        ProposalError: If an amount, time or temperature cannot be.
+    """
+    _check(firing)
+    table = substance_table()
+    try:
+        weighed = [table.get(name) for name in firing.amounts_mol]
+        system = generate_system(tuple(s.name for s in weighed), firing.surroundings)
+    except (UnknownPluginError, ConfigError) as reason:
+        return Prediction(False, (), (), "", (str(reason),))
+    outside = _outside_domain(system, weighed)
+    if outside:
+        return Prediction(False, (), (), "", (outside,))
+    amounts = np.zeros((1, len(system.phases)))
+    for substance, n in zip(weighed, firing.amounts_mol.values(), strict=True):
+        amounts[0, system.phase_index(substance.name)] += n
+    amounts /= float(np.sum(amounts))
+    powder = new_powder(system, amounts, firing.particle_radius_m)
+    if firing.mill_s > 0.0:
+        powder = mill(system, powder, np.array([firing.mill_s]))
+    program = heat_program([(firing.temperature_k, firing.rate_k_per_s, firing.hold_s)])
+    gas = _gas_pa(system, firing.surroundings)
+    nominal = react(system, powder, program, gas)
+    after = system.mass_fractions(nominal.powder.amounts_mol)[0]
+    spread = _spread(system, powder, program, gas, firing)
+    balance = system.mass_fractions(
+        stable_assemblage(system.phases, system.gases, amounts[0], firing.temperature_k, gas)
+    )
+    names = frozenset(substance.name for substance in weighed)
+    phases = tuple(
+        PredictedPhase(
+            name=system.phase_names[p],
+            weight_fraction=float(after[p]),
+            low=float(spread[0, p]),
+            high=float(spread[1, p]),
+            equilibrium=float(balance[p]),
+            estimate=system.phases[p].estimate,
+        )
+        for p in np.argsort(-after)
+        if after[p] > SHOWN or spread[1, p] > 10.0 * SHOWN
+    )
+    return Prediction(
+        in_domain=True,
+        phases=phases,
+        path=_path(system, powder, program, gas),
+        limited_by=_limit(system, weighed, after, balance, firing.temperature_k),
+        notes=_notes(system, phases, float(nominal.liquid_share[0]), firing.temperature_k),
+        _precursors=names,
+    )
+
+
+def _check(firing: Firing) -> None:
+    if not firing.amounts_mol:
+        raise ProposalError("name at least one precursor")
+    bad = {k: n for k, n in firing.amounts_mol.items() if not (np.isfinite(n) and n > 0.0)}
+    if bad:
+        raise ProposalError(f"amounts must be finite and above 0, got {bad}")
+    if not 273.15 <= firing.temperature_k <= LARGEST_K:
+        raise ProposalError(
+            f"the rates hold from 273 K to {LARGEST_K:g} K; asked for {firing.temperature_k:g} K"
+        )
+    if not (0.0 <= firing.hold_s < 1e8 and firing.rate_k_per_s > 0.0 and firing.draws >= 2):
+        raise ProposalError("hold must be at least 0 s, the heating rate above 0 K/s")
+
+
+def _outside_domain(system: ReactionSystem, weighed: Sequence[TabulatedSubstance]) -> str:
+    """Return why the tables cannot speak about a mixture, empty if they can."""
+    cations = [
+        {e for e in substance.elements if e not in {"O", "C", "H", "N"}} for substance in weighed
+    ]
+    everything = set().union(*cations)
+    if len(everything) < 2:
+        return ""
+    mixed = [
+        phase
+        for phase in system.phases
+        if len(set(phase.elements) & everything) >= 2
+        and not any(phase.name == s.name for s in weighed)
+    ]
+    if mixed or any(len(c) >= 2 for c in cations):
+        return ""
+    return (
+        f"no compound of {' and '.join(sorted(everything))} with oxygen is in the tables, so that a "
+        "reaction between them could not be seen"
+    )
+
+
+def _gas_pa(system: ReactionSystem, surroundings: Surroundings) -> Floats:
+    elements = {e for gas in system.gases for e in gas.elements}
+    names = [gas.name for gas in system.gases]
+    pressures = surroundings.pressures_pa(elements, "NH3" in names)
+    return np.array([pressures[name] for name in names])
+
+
+def _repeat(powder: PowderState, count: int) -> PowderState:
+    return join_powders([powder] * count)
+
+
+def _spread(
+    system: ReactionSystem, powder: PowderState, program: HeatProgram, gas: Floats, firing: Firing
+) -> Floats:
+    """Return the tenth and ninetieth percentile of each weight fraction, shape (2, P)."""
+    seeds = np.random.SeedSequence(firing.seed).spawn(firing.draws)
+    factors = draw_parameters(system, [np.random.default_rng(seed) for seed in seeds])
+    result = react(system, _repeat(powder, firing.draws), program, gas, factors)
+    fractions = system.mass_fractions(result.powder.amounts_mol)
+    return np.asarray(np.quantile(fractions, [0.1, 0.9], axis=0))
+
+
+def _path(
+    system: ReactionSystem, powder: PowderState, program: HeatProgram, gas: Floats
+) -> tuple[PathEvent, ...]:
+    """Return what appears and goes, from firings broken off at a series of moments."""
+    time, temperature = program.time_s[0], program.temperature_k[0]
+    moments = np.linspace(0.0, float(time[-1]), PATH_MOMENTS + 1)[1:]
+    knots = np.minimum(time[None, :], moments[:, None])
+    broken = HeatProgram(knots, np.interp(knots, time, temperature))
+    result = react(system, _repeat(powder, PATH_MOMENTS), broken, gas)
+    fractions = system.mass_fractions(result.powder.amounts_mol)
+    there = system.mass_fractions(powder.amounts_mol)[0] > SEEN_ON_PATH
+    events: list[PathEvent] = []
+    for moment, row in zip(moments, fractions, strict=True):
+        here = row > SEEN_ON_PATH
+        at_k = float(np.interp(moment, time, temperature))
+        for p in np.flatnonzero(here != there):
+            event = "appears" if here[p] else "is used up"
+            events.append(PathEvent(float(moment), at_k, event, system.phase_names[p]))
+        there = here
+    return tuple(events)
+
+
+def _limit(
+    system: ReactionSystem,
+    weighed: Sequence[TabulatedSubstance],
+    after: Floats,
+    balance: Floats,
+    temperature_k: float,
+) -> str:
+    away = 0.5 * float(np.sum(np.abs(after - balance)))
+    if away < 0.03:
+        return "nothing: the mixture is at equilibrium for this temperature and gas"
+    left = [s for s in weighed if after[system.phase_index(s.name)] > SEEN_ON_PATH]
+    stable = [s for s in left if balance[system.phase_index(s.name)] > SEEN_ON_PATH]
+    mobility = Mobility(substance_table())
+    onset_k = min(mobility.onset_k(s) for s in weighed)
+    if left and len(left) > len(stable) and temperature_k < onset_k:
+        return (
+            f"diffusion: no partner is mobile below about {onset_k:.0f} K "
+            f"({onset_k - 273.15:.0f} degC)"
+        )
+    if left and len(left) > len(stable):
+        names = ", ".join(s.name for s in left)
+        return f"diffusion through the product: {names} left over; fire longer, hotter, or regrind"
+    return "the last step: intermediates have not reacted with one another yet"
+
+
+def _notes(
+    system: ReactionSystem, phases: Sequence[PredictedPhase], liquid: float, temperature_k: float
+) -> tuple[str, ...]:
+    notes: list[str] = []
+    if liquid > 0.0:
+        notes.append(f"a liquid forms below {temperature_k:.0f} K; what it does is rough here")
+    estimated = [p.name for p in phases if p.estimate]
+    if estimated:
+        notes.append(f"thermochemistry is an estimate for {', '.join(estimated)}")
+    return tuple(notes)
+
+
+def predict_at(firing: Firing, temperatures_k: Sequence[float]) -> tuple[Prediction, ...]:
+    """Predict the same firing at several temperatures.
+
+    Args:
+        firing: The firing.
+        temperatures_k: Temperatures held, K.
+
+    Returns:
+        One prediction a temperature.
+    """
+    return tuple(predict(replace(firing, temperature_k=float(t))) for t in temperatures_k)
+
+
+__all__ = ["Firing", "PathEvent", "PredictedPhase", "Prediction", "predict", "predict_at"]
