@@ -280,7 +280,7 @@ def _limit(
     left = [s for s in weighed if after[system.phase_index(s.name)] > SEEN_ON_PATH]
     stable = [s for s in left if balance[system.phase_index(s.name)] > SEEN_ON_PATH]
     mobility = Mobility(substance_table())
-    onset_k = min(mobility.onset_k(s) for s in weighed)
+    onset_k = mobility.contact_onset_k(weighed)
     if left and len(left) > len(stable) and temperature_k < onset_k:
         return (
             f"diffusion: no partner is mobile below about {onset_k:.0f} K "

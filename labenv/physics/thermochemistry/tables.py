@@ -140,17 +140,28 @@ class Eutectic:
 
 
 @dataclass(frozen=True)
+class Contact:
+    """Two phases whose reaction is known to begin elsewhere than rules say."""
+
+    phases: frozenset[str]
+    onset_k: float
+    source: str
+
+
+@dataclass(frozen=True)
 class SubstanceTable:
-    """All substances, by name, and the first liquids between them.
+    """All substances, by name, and what is known of their meetings.
 
     Attributes:
         substances: By name.
         eutectics: First liquids.
+        contacts: Onsets seen.
         systems: Titles of the cited systems by name.
     """
 
     substances: Mapping[str, TabulatedSubstance]
     eutectics: tuple[Eutectic, ...]
+    contacts: tuple[Contact, ...]
     systems: Mapping[str, str]
 
     def get(self, name: str) -> TabulatedSubstance:
@@ -255,6 +266,7 @@ def build_table(
         )
     waiting: list[tuple[str, Mapping[str, Any], Mapping[str, str]]] = []
     eutectics: list[Eutectic] = []
+    contacts: list[Contact] = []
     titles: dict[str, str] = {}
     for file, content in systems:
         cited = content.get("sources", {})
@@ -265,8 +277,12 @@ def build_table(
             Eutectic(tuple(row["phases"]), float(row["temperature_k"]), cited[row["source"]])
             for row in content.get("eutectics", ())
         ]
+        contacts += [
+            Contact(frozenset(row["phases"]), float(row["onset_k"]), cited[row["source"]])
+            for row in content.get("contacts", ())
+        ]
     _add_rows(found, waiting, grid)
-    return SubstanceTable(found, tuple(eutectics), titles)
+    return SubstanceTable(found, tuple(eutectics), tuple(contacts), titles)
 
 
 def _joined(systems: Sequence[tuple[str, Mapping[str, Any]]], key: str) -> dict[str, float]:
@@ -350,4 +366,6 @@ def _from_reaction(
     )
 
 
-__all__ = ["Eutectic", "SubstanceTable", "TabulatedSubstance", "build_table", "substance_table"]
+__all__ = [
+    "Contact",
+    "Eutectic", "SubstanceTable", "TabulatedSubstance", "build_table", "substance_table"]

@@ -1,0 +1,1 @@
+"""The published values, one file a subject."""
