@@ -63,12 +63,23 @@ class Priors:
             (1.0, 0.3, 0.03, 1.0),
         ]
 
-    def phase_rows(self, phase: PhaseModel) -> list[tuple[float, float, float, float]]:
-        """Return (typical value, spread, least, most) of a phase's parameters."""
+    def phase_rows(
+        self, phase: PhaseModel, strain: float = 0.0
+    ) -> list[tuple[float, float, float, float]]:
+        """Return (typical value, spread, least, most) of a phase's parameters.
+
+        Args:
+            phase: The phase.
+            strain: Typical relative change of its 1/d².
+
+        Returns:
+            One row a parameter.
+        """
         h = self.width_deg
+        cell = (strain, self.cell, strain - 4 * self.cell, strain + 4 * self.cell)
         return [
             (0.0, np.inf, 0.0, np.inf),
-            *[(0.0, self.cell, -4 * self.cell, 4 * self.cell)] * phase.cell_count,
+            *[cell] * phase.cell_count,
             (0.4 * h, 0.6 * h, 0.0, 10.0 * h),
             (0.4 * h, 0.8 * h, 0.0, 15.0 * h),
             *[(0.0, self.texture, -4.0, 4.0)] * (phase.cell_count - 1),
@@ -121,6 +132,8 @@ class Refinement:
         phases: Phases.
         priors: Typical values.
         background_terms: Chebyshev terms of the background.
+        stretches: Relative change of each phase's spacings to expect, such as that of a solid
+            solution; empty for none.
     """
 
     counts: NDArray[np.float64]
@@ -128,6 +141,7 @@ class Refinement:
     phases: list[PhaseModel]
     priors: Priors = field(default_factory=Priors)
     background_terms: int = 12
+    stretches: Sequence[float] = ()
 
     def __post_init__(self) -> None:
         """Lay out parameters, priors, bounds and the background's columns."""
@@ -148,8 +162,9 @@ class Refinement:
         mean, spread = np.zeros(size), np.full(size, np.inf)
         low, high = np.full(size, -np.inf), np.full(size, np.inf)
         rows = self.priors.shared_rows()
-        for phase in self.phases:
-            rows += self.priors.phase_rows(phase)
+        stretches = self.stretches or [0.0] * len(self.phases)
+        for phase, stretch in zip(self.phases, stretches, strict=True):
+            rows += self.priors.phase_rows(phase, -2.0 * stretch)
         table = np.array(rows)
         count = len(table)
         mean[:count], spread[:count], low[:count], high[:count] = table.T

@@ -1,51 +1,60 @@
-"""Find out which phases of a chemical system are in a powder, and how much of each.
+"""Find out which phases are in a powder, of a chemical system or of the whole library.
 
-All phases of the library made of the given elements are tried. A joint non-negative fit of the
-unrefined patterns over a range of displacements gives the first guess; then phases are added one
-by one where a refinement with them explains clearly more of the scan, and removed where one
-without them explains nearly as much.
+    identify(scan)                          # among all phases of the library
+    identify(scan, ["Ba", "Ti", "C", "O"])  # among those made of these elements
+    found = identify_phases(scan)           # with curves, and what each phase's lines say
+
+The search itself is `labenv.analysis.identification`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from labenv.analysis.candidates import Candidate, model_of, refine_candidates
+from labenv.analysis.candidates import model_of
 from labenv.analysis.fit import PARTICLE_SIZE_M, PatternFit, finish
-from labenv.analysis.matches import gain_of
-from labenv.analysis.refinement import Refined, Refinement
+from labenv.analysis.identification import Found, Identifier, doubted
 from labenv.analysis.scan import Scan, prepare_scan
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from labenv.analysis.pattern_model import PhaseModel
     from labenv.physics.structures.phase import CrystalPhase
     from labenv_schemas.analysis import PhaseAnalysis
     from labenv_schemas.measurement import Diffractogram
 
-_MOST_PHASES = 6
-_FIRST_SHARE = 0.03
-_TRIED_EACH_TIME = 3
-_WORTH_ADDING = 0.97  # χ² must fall to this part of what it was
-_WORTH_KEEPING = 1.03  # without a phase, χ² must rise beyond this part
+_PEAKS_TOLD = 6
+_TOLD_SIGMAS = 8.0
+
+
+@dataclass(frozen=True)
+class Identification:
+    """A fit with the phases found in a scan, and what is known of each.
+
+    Attributes:
+        fit: Analysis and curves; `fit.analysis.residual_peaks` are the lines of no phase found.
+        found: The phases, in the order of `fit.phases`.
+    """
+
+    fit: PatternFit
+    found: tuple[Found, ...]
 
 
 def identify(
     diffractogram: Diffractogram,
-    elements: Iterable[str],
+    elements: Iterable[str] | None = None,
     *,
     particle_size_m: float = PARTICLE_SIZE_M,
 ) -> PhaseAnalysis:
-    """Return the phases of a chemical system that a diffractogram shows, with weight fractions.
+    """Return the phases that a diffractogram shows, with weight fractions.
 
     Args:
         diffractogram: The scan.
         elements: Symbols of the elements that may be present; all phases of the library made of
-            them or of some of them are tried.
+            them or of some of them are tried. None tries the whole library.
         particle_size_m: Particle diameter for the microabsorption correction, m; 0 for none.
 
     Returns:
@@ -61,7 +70,7 @@ def identify(
 
 def search_phases(
     diffractogram: Diffractogram,
-    elements: Iterable[str],
+    elements: Iterable[str] | None = None,
     *,
     particle_size_m: float = PARTICLE_SIZE_M,
 ) -> PatternFit:
@@ -69,7 +78,7 @@ def search_phases(
 
     Args:
         diffractogram: The scan.
-        elements: Symbols of the elements that may be present.
+        elements: Symbols of the elements that may be present; None for the whole library.
         particle_size_m: Particle diameter for the microabsorption correction, m; 0 for none.
 
     Returns:
@@ -79,83 +88,84 @@ def search_phases(
         ConfigError: As `identify`.
         UnknownPluginError: As `identify`.
     """
+    return identify_phases(diffractogram, elements, particle_size_m=particle_size_m).fit
+
+
+def identify_phases(
+    diffractogram: Diffractogram,
+    elements: Iterable[str] | None = None,
+    *,
+    particle_size_m: float = PARTICLE_SIZE_M,
+) -> Identification:
+    """Search as `identify` does, and return the evidence for each phase as well.
+
+    Args:
+        diffractogram: The scan.
+        elements: Symbols of the elements that may be present; None for the whole library.
+        particle_size_m: Particle diameter for the microabsorption correction, m; 0 for none.
+
+    Returns:
+        The fit, and lines seen, alternatives and confidence of each phase.
+
+    Raises:
+        ConfigError: As `identify`.
+        UnknownPluginError: As `identify`.
+    """
+    scan = prepare_scan(diffractogram)
+    phases, models = _candidates(scan, None if elements is None else list(elements))
+    state, found = Identifier(scan, models).run()
+    kept = [phases[name] for name in state.names]
+    fit = finish(diffractogram, scan, kept, state.refined, particle_size_m)
+    if fit.analysis.status == "unidentified":
+        found = [doubted(phase) for phase in found]
+    warnings = (*fit.analysis.warnings, *_remarks(fit.analysis, found))
+    fit = replace(fit, analysis=fit.analysis.model_copy(update={"warnings": warnings}))
+    return Identification(fit, tuple(found))
+
+
+def _candidates(
+    scan: Scan, symbols: list[str] | None
+) -> tuple[dict[str, CrystalPhase], dict[str, PhaseModel]]:
+    """Return phases and models by name, without those that the scan cannot show.
+
+    Raises:
+        ConfigError: If none is left.
+    """
     from labenv.physics.structures import phase_library
 
-    scan = prepare_scan(diffractogram)
-    symbols = list(elements)
+    library = phase_library()
     models: dict[str, PhaseModel] = {}
     phases: dict[str, CrystalPhase] = {}
-    for phase in phase_library().search(symbols):
+    for phase in library if symbols is None else library.search(symbols):
         try:
             models[phase.name] = model_of(phase, scan)
         except ConfigError:
             continue  # no line of it in the range, so nothing can be said about it
         phases[phase.name] = phase
     if not phases:
+        what = "that shows in this scan" if symbols is None else f"of {', '.join(symbols)}"
+        what = what if symbols is None or symbols else "of no elements"
         raise ConfigError(
-            f"the structure library has no phase of {', '.join(symbols) or 'no elements'}; "
-            "give structures as CIF files"
+            f"the structure library has no phase {what}; give structures as CIF files"
         )
-    kept, refined = _refine(scan, [phases[name] for name in _first_guess(scan, models)])
-    kept, refined = _add(scan, phases, models, (kept, refined))
-    kept, refined = _remove(scan, (kept, refined))
-    return finish(diffractogram, scan, kept, refined, particle_size_m)
+    return phases, models
 
 
-def _refine(scan: Scan, chosen: list[CrystalPhase]) -> tuple[list[CrystalPhase], Refined]:
-    candidates = [Candidate(phase, optional=True, group="search") for phase in chosen]
-    kept, refined = refine_candidates(scan, candidates)
-    return [candidate.phase for candidate in kept], refined
-
-
-def _first_guess(scan: Scan, models: dict[str, PhaseModel]) -> list[str]:
-    """Return the phases that a joint fit of unrefined patterns gives a fair share of the lines."""
-    names = list(models)
-    work = Refinement(scan.counts, scan.optics, list(models.values()), scan.priors)
-    work.start(scan.background)
-    areas = work.line_areas()
-    order = np.argsort(-areas)[:_MOST_PHASES]
-    total = max(float(areas.sum()), 1e-30)
-    return [names[i] for i in order if areas[i] > _FIRST_SHARE * total] or [names[order[0]]]
-
-
-def _add(
-    scan: Scan,
-    phases: dict[str, CrystalPhase],
-    models: dict[str, PhaseModel],
-    state: tuple[list[CrystalPhase], Refined],
-) -> tuple[list[CrystalPhase], Refined]:
-    kept, refined = state
-    while len(kept) < _MOST_PHASES:
-        present = {phase.name for phase in kept}
-        gains = {
-            name: gain_of(scan, model, refined)
-            for name, model in models.items()
-            if name not in present
-        }
-        promising = sorted(gains, key=lambda name: -gains[name])[:_TRIED_EACH_TIME]
-        trials = [
-            _refine(scan, [*kept, phases[name]])
-            for name in promising
-            if gains[name] > (1.0 - _WORTH_ADDING) * 0.3 * refined.chi2
-        ]
-        if not trials:
-            break
-        best = min(trials, key=lambda trial: trial[1].chi2)
-        if best[1].chi2 > _WORTH_ADDING * refined.chi2:
-            break
-        kept, refined = best
-    return kept, refined
-
-
-def _remove(
-    scan: Scan, state: tuple[list[CrystalPhase], Refined]
-) -> tuple[list[CrystalPhase], Refined]:
-    kept, refined = state
-    while len(kept) > 1:
-        weakest = int(np.argmin(refined.scales))
-        fewer, without = _refine(scan, [p for i, p in enumerate(kept) if i != weakest])
-        if without.chi2 > _WORTH_KEEPING * refined.chi2:
-            break
-        kept, refined = fewer, without
-    return kept, refined
+def _remarks(analysis: PhaseAnalysis, found: list[Found]) -> Iterator[str]:
+    """Yield what the reader must know of the phases and of what none of them explains."""
+    for phase in found:
+        if phase.alternatives:
+            yield (
+                f"{phase.name}: {' or '.join(phase.alternatives)} would explain the scan about as "
+                "well; the elements present decide"
+            )
+        if phase.confidence == "low":
+            yield (
+                f"{phase.name}: low confidence, {phase.evidence.seen} of {phase.evidence.lines} "
+                "stronger lines are seen as its own"
+            )
+    peaks = [peak for peak in analysis.residual_peaks if peak.significance > _TOLD_SIGMAS]
+    if peaks:
+        angles = ", ".join(f"{peak.two_theta_deg:.2f}°" for peak in peaks[:_PEAKS_TOLD])
+        more = " and more" if len(peaks) > _PEAKS_TOLD else ""
+        yield f"no phase found explains the lines at {angles}{more}: something else is there"
