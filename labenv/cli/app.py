@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from labenv.cli import analyse, catalogue, predict, results, run
+from labenv.cli import analyse, catalogue, predict, results, run, validate
 
 app = typer.Typer(
     name="labenv",
@@ -53,6 +53,7 @@ app.command("show", epilog=results.SHOW_EXAMPLES)(results.show)
 app.command("export", epilog=results.EXPORT_EXAMPLES)(results.export)
 app.command("analyse", epilog=analyse.EXAMPLES)(analyse.analyse)
 app.command("predict", epilog=predict.EXAMPLES)(predict.predict)
+app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
 app.command("envs")(catalogue.envs)
 app.command("tasks")(catalogue.tasks)
 app.command("policies")(catalogue.policies)
