@@ -1,0 +1,102 @@
+"""The cited systems' files: format, balance, and what is known of the compounds in them."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from importlib import resources
+from typing import Any
+
+import pytest
+
+from labenv.physics.thermochemistry.tables import substance_table
+from labenv_schemas.formula import parse_formula
+
+FOLDER = resources.files("labenv.physics") / "data" / "thermochemistry"
+FILES = {
+    f.name: tomllib.loads(f.read_text(encoding="utf-8"))
+    for f in sorted(FOLDER.iterdir(), key=lambda f: f.name)
+    if f.name.endswith(".toml")
+}
+ROWS: list[tuple[str, dict[str, Any]]] = [
+    (name, row) for name, content in FILES.items() for row in content.get("phases", ())
+]
+REQUIRED = {"name", "formula", "from", "enthalpy_j_mol", "entropy_j_mol_k", "uncertainty_j_mol"}
+ALLOWED = REQUIRED | {"structure", "melting_k", "decomposes_k", "estimate", "source"}
+
+
+@pytest.mark.parametrize(("file", "row"), ROWS, ids=[row["name"] for _, row in ROWS])
+def test_a_row_holds_what_the_format_asks_for(file: str, row: dict[str, Any]) -> None:
+    assert set(row) >= REQUIRED | {"estimate", "source"}
+    assert set(row) <= ALLOWED
+    assert isinstance(row["estimate"], bool)
+    assert row["source"]
+    assert set(row["source"]) <= set(FILES[file]["sources"])
+    assert 200.0 <= row["uncertainty_j_mol"] <= 150e3
+    assert all(n != 0 and math.isfinite(n) for n in row["from"].values())
+    assert abs(row["enthalpy_j_mol"]) < 3e6
+    if "melting_k" in row:
+        assert 250.0 < row["melting_k"] < 3500.0
+
+
+@pytest.mark.parametrize(("file", "row"), ROWS, ids=[row["name"] for _, row in ROWS])
+def test_a_row_balances(file: str, row: dict[str, Any]) -> None:
+    left = {e: -n for e, n in parse_formula(row["formula"]).amounts.items()}
+    known = substance_table().substances
+    for name, n in row["from"].items():
+        for element, count in known[name].elements.items():
+            left[element] = left.get(element, 0.0) + n * count
+    assert max(abs(n) for n in left.values()) < 1e-6, file
+
+
+def test_names_are_unique() -> None:
+    names = [row["name"] for _, row in ROWS]
+    assert len(names) == len(set(names))
+
+
+def test_every_eutectic_cites_a_source_and_names_phases_that_are_known() -> None:
+    known = substance_table().substances
+    for content in FILES.values():
+        for row in content.get("eutectics", ()):
+            assert row["source"] in content["sources"]
+            assert 300.0 < row["temperature_k"] < 2500.0
+            assert set(row["phases"]) <= set(known)
+
+
+def test_every_source_is_used() -> None:
+    for name, content in FILES.items():
+        rows = (*content.get("phases", ()), *content.get("eutectics", ()))
+        used = {key for row in rows for key in _listed(row["source"])}
+        assert set(content.get("sources", {})) <= used, name
+
+
+def _listed(source: str | list[str]) -> list[str]:
+    return [source] if isinstance(source, str) else source
+
+
+def _reaction_j_mol(products: dict[str, float], temperature_k: float) -> float:
+    table = substance_table().substances
+    return sum(n * float(table[name].gibbs_j_mol(temperature_k)) for name, n in products.items())
+
+
+def _oxygen_j(temperature_k: float, pressure_atm: float) -> float:
+    return 8.314462618 * temperature_k * math.log(pressure_atm * 1.01325)
+
+
+def test_yttrium_barium_cuprate_holds_in_air_and_not_at_low_oxygen_pressure() -> None:
+    # Bormann and Noelting (1989): about 4e-4 atm at 850 degC.
+    parts = {"YBa2Cu3O6": -2.0, "Y2BaCuO5": 1.0, "BaCuO2": 1.0, "BaCu2O2": 2.0, "O2": 0.5}
+    change = _reaction_j_mol(parts, 1123.0)
+    assert change + 0.5 * _oxygen_j(1123.0, 0.21) > 0.0
+    assert change + 0.5 * _oxygen_j(1123.0, 4e-5) < 0.0
+
+
+def test_yttrium_barium_cuprate_holds_against_its_neighbours_in_air() -> None:
+    parts = {"YBa2Cu3O6": -2.0, "O2": -0.5, "Y2BaCuO5": 1.0, "BaCuO2": 3.0, "CuO": 2.0}
+    assert _reaction_j_mol(parts, 1173.0) - 0.5 * _oxygen_j(1173.0, 0.21) > 0.0
+
+
+def test_yttrium_barium_cuprate_takes_up_oxygen_on_cooling() -> None:
+    parts = {"YBa2Cu3O6": -1.0, "O2": -0.5, "YBa2Cu3O7": 1.0}
+    assert _reaction_j_mol(parts, 1173.0) - 0.5 * _oxygen_j(1173.0, 1.0) > 0.0
+    assert _reaction_j_mol(parts, 700.0) - 0.5 * _oxygen_j(700.0, 1.0) < 0.0
