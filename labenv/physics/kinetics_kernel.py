@@ -5,9 +5,13 @@ step is a modified Patankar-Runge-Kutta step of second order (Burchard, Deleersn
 Appl. Numer. Math. 47, 1 (2003), doi:10.1016/S0168-9274(03)00101-6) on the extents of the reactions:
 each extent is scaled by what will be left of the reactant that the flows would soonest use up. That
 makes a step implicit in the scarce phases, stiff as they are, and explicit in the others, and keeps
-amounts at or above zero. Elements are conserved to rounding, because a step is a sum of balanced
-reactions. The difference between its two stages is the error that sets the next step's length; a
-step that misses the tolerance, or leaves an amount below zero, is taken again, shorter.
+amounts at or above zero; a phase that would be overdrawn all the same takes the place of that
+reactant, and the step is solved again. On a ramp both stages take each rate's mean over the step,
+from tables of its integral, so that rising temperature does not make steps short; steps end where a
+reaction turns round. Reactions that would move less than 1e-9 of the cations are left out.
+Elements are conserved to rounding, because a step is a sum of balanced reactions. The difference
+between its two stages is the error that sets the next step's length; a step that misses the
+tolerance, or leaves an amount below zero, is taken again, shorter.
 
 The file is longer than most because numba's cache on disk watches only the file a function stands
 in: a kernel split over two files would go stale unseen.
@@ -37,7 +41,13 @@ if TYPE_CHECKING:
 _STEP_K = GRID_STEP_K
 _REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
 _MAX_STEPS = 50_000
-_FIRST_STEP_S = 60.0
+_FIRST_STEP_S = 600.0
+_REPICKS = 4  # tries at a step before it is taken shorter
+_NEAR_K = 6.0  # from a turning point no need to stop there
+_SPLIT = 0.8  # share of a step beyond which a turning point may as well be in it
+_LEVEL_K = 1e-3  # change of temperature below which a piece is a hold
+_IDLE = 1e-9  # mol in a step, as a share of the cations, below which a reaction stands still
+_LONGER = 6.0  # how much longer the next step may be
 _COOLING = 3.0  # steps may be longer on cooling, which stops reactions as heating starts them
 _HALF_WAY = 0.16  # layer over first radius of a particle half consumed: u - u^2 at u^3 = 1/2
 _TRACE = 1.0e-13  # share of the cations below which a phase does not react
@@ -95,16 +105,21 @@ class Batch(NamedTuple):
     steps: Ints
 
 
+Course = tuple[int, int, int, float, float, float, float]
+
+
 class Work(NamedTuple):
     """Room for a step, made outside the compiled code, which allocates nothing."""
 
-    # mol/s, below zero backwards, last the gain of reach: in use, first stage, shape (2, R + 1)
-    flow: Floats
+    flow: Floats  # (3, R) mol/s of each listed reaction: in use, first stage, all in reach
     pick: Ints  # (R, 3) reaction, side, reactant that would soonest be used up (P for the reach)
+    rate: Floats  # (R, 3) of each listed reaction: rate with the drive, length (m), turn (K)
     mixed: Floats  # (R, 2) segregation that a mole of each side undoes; 0 without need of contact
     demand: Floats  # (P + 1,) 1/s
     slot: Ints  # (P + 1,) equation of each reactant that is scarce, -1 for the others
     matrix: Floats  # (P + 1, P + 2)
+    rates: Floats  # (2, K, 2, R), see `integrate_tables`
+    growth: Floats  # (2, K, P)
 
 
 class Sample(NamedTuple):
@@ -115,21 +130,58 @@ class Sample(NamedTuple):
     factor: Floats
     flow: Floats
     pick: Ints
+    rate: Floats
     mixed: Floats
     demand: Floats
     slot: Ints
     matrix: Floats
+    rates: Floats
+    growth: Floats
 
 
-def new_work(phases: int, reactions: int) -> Work:
-    """Return room for the steps of a chemical system, for one thread at a time."""
+def integrate_tables(tab: ReactionTables) -> tuple[Floats, Floats]:
+    """Return the rates on the grid of temperature and their integrals, for the means of ramps.
+
+    Args:
+        tab: Tables of the system.
+
+    Returns:
+        At [0, k, 0, r] a reaction's rate, at [0, k, 1, r] the same times exp(ΔG°/RT), at [1, ...]
+        the integrals over temperature up to there, shape (2, K, 2, R); and d(size^3)/dt of each
+        phase's crystallites with its integral, shape (2, K, P).
+    """
+    rates = tab.curve.copy()
+    rates[:, 1] *= rates[:, 0]
+    return _with_integral(rates), _with_integral(tab.growth)
+
+
+def _with_integral(values: Floats) -> Floats:
+    integral = np.zeros_like(values)
+    integral[1:] = np.cumsum(0.5 * _STEP_K * (values[1:] + values[:-1]), axis=0)
+    return np.ascontiguousarray(np.stack([values, integral]))
+
+
+def new_work(tables: tuple[Floats, Floats]) -> Work:
+    """Return room for the steps of a chemical system, for one thread at a time.
+
+    Args:
+        tables: As `integrate_tables` makes them.
+
+    Returns:
+        The room.
+    """
+    phases, reactions = tables[1].shape[2], tables[0].shape[3]
+    room = reactions + 1  # one that is considered and not taken
     return Work(
-        flow=np.zeros((2, reactions + 1)),
-        pick=np.zeros((reactions, 3), dtype=np.int64),
+        flow=np.zeros((3, room)),
+        pick=np.zeros((room, 3), dtype=np.int64),
+        rate=np.zeros((room, 3)),
         mixed=np.zeros((reactions, 2)),
         demand=np.zeros(phases + 1),
         slot=np.zeros(phases + 1, dtype=np.int64),
         matrix=np.zeros((phases + 1, phases + 2)),
+        rates=tables[0],
+        growth=tables[1],
     )
 
 
@@ -175,76 +227,203 @@ def _present(row: int, x: Floats, cation: Floats, cations: float) -> int:
 
 
 @inlined
-def _speed(row: int, r: int, side: int, sample: Sample, model: Model, tab: ReactionTables) -> float:
-    """Return the factor on the rate of a reaction by amounts, sizes and layers."""
+def _course(begin_k: float, end_k: float, grid_min_k: float, rows: int) -> Course:
+    """Return how to read the mean of a rate over a straight piece from the tables.
+
+    Returns:
+        Which table, the first of two rows at the beginning and at the end, and their weights: of
+        the rates themselves on a hold, of the difference of their integrals on a ramp.
+    """
+    first, last = begin_k - grid_min_k, end_k - grid_min_k
+    rise, top = last - first, rows - 2
+    k = min(max(int(first / _STEP_K), 0), top)
+    w = first / _STEP_K - k
+    if abs(rise) < _LEVEL_K:
+        return 0, k, k, 1.0 - w, w, 0.0, 0.0
+    m = min(max(int(last / _STEP_K), 0), top)
+    v = last / _STEP_K - m
+    return 1, k, m, (w - 1.0) / rise, -w / rise, (1.0 - v) / rise, v / rise
+
+
+@inlined
+def _turning(k: int, m: int, r: int, quotient: float, rates: Floats) -> int:
+    """Return the row of the tables next to which a reaction turns round on the way from k to m."""
+    low, high = min(k, m), max(k, m) + 1
+    cold = quotient * rates[0, low, 1, r] < rates[0, low, 0, r]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if (quotient * rates[0, middle, 1, r] < rates[0, middle, 0, r]) == cold:
+            low = middle
+        else:
+            high = middle
+    return high
+
+
+@inlined
+def _drive(
+    r: int, quotient: float, sides: int, course: Course, rates: Floats
+) -> tuple[float, float, float]:
+    """Return a reaction's mean rate over a piece, the same with the drive, and where it turns.
+
+    Where the reaction turns round on a ramp and can go only one way, as bit 0 (forwards) and bit 1
+    (backwards) of `sides` tell, the mean is over the part in which it goes that way. Where it can
+    go both ways, or comes under the limit of back reactions, the piece had better end there: the
+    last number is how far that is, K, 0 if nowhere.
+    """
+    t, k, m, a, b, c, d = course
+    rate = a * rates[t, k, 0, r] + b * rates[t, k + 1, 0, r]
+    back = a * rates[t, k, 1, r] + b * rates[t, k + 1, 1, r]
+    if t == 0:
+        return rate, rate - quotient * back, 0.0
+    end_rate = c * rates[1, m, 0, r] + d * rates[1, m + 1, 0, r]
+    end_back = c * rates[1, m, 1, r] + d * rates[1, m + 1, 1, r]
+    first, last = quotient * rates[0, k, 1, r], quotient * rates[0, m, 1, r]
+    turn_k = 0.0
+    if (first < rates[0, k, 0, r]) != (last < rates[0, m, 0, r]):
+        z, rise = _turning(k, m, r, quotient, rates), c + d
+        if sides == 3:
+            turn_k = _STEP_K * (z - k)
+        elif (first < rates[0, k, 0, r]) == (sides == 1):
+            end_rate, end_back = rise * rates[1, z, 0, r], rise * rates[1, z, 1, r]
+        else:
+            rate, back = -rise * rates[1, z, 0, r], -rise * rates[1, z, 1, r]
+    elif sides > 1:
+        limit = 1.0 + _REVERSE_CAP
+        if (first < limit * rates[0, k, 0, r]) != (last < limit * rates[0, m, 0, r]):
+            turn_k = _STEP_K * (_turning(k, m, r, quotient / limit, rates) - k)
+    rate += end_rate
+    return rate, rate - quotient * (back + end_back), turn_k
+
+
+@inlined
+def _consider(
+    r: int, count: int, present: int, course: Course, sample: Sample, tab: ReactionTables,
+) -> int:  # fmt: skip
+    """Add a reaction to the list if the reactants on the side that drives it are present.
+
+    Its ``rate`` is then the mean rate with the drive, without what depends on the amounts.
+
+    Returns:
+        The number of reactions listed.
+    """
+    kind, sides = tab.kind, 0
+    if not kind[r, 2] & ~present:
+        sides = 1
+    if not kind[r, 3] & ~present:
+        sides += 2
+    if sides == 0:
+        return count
+    rate, drive, turn_k = _drive(r, sample.factor[r, 0], sides, course, sample.rates)
+    side = 0 if drive > 0.0 else 1
+    if not sides & (1 + side):
+        return count
     x, member = sample.x, tab.member
-    core = member[r, side, 0]
-    square, partners = x[RADIUS, core] * x[RADIUS, core], 1.0
-    for place in range(1, 3):
+    square = 0.0
+    for place in range(3):
         p = member[r, side, place]
         if p >= 0:
             square += x[RADIUS, p] * x[RADIUS, p]
+    if side == 1:
+        drive = min(-drive, _REVERSE_CAP * rate)
+    sample.rate[count, 0] = max(drive, 0.0) * sample.factor[r, 1] / tab.coefficient[r, side, 0]
+    sample.rate[count, 1], sample.rate[count, 2] = math.sqrt(square), abs(turn_k)
+    sample.pick[count, 0], sample.pick[count, 1] = r, side
+    return count + 1
+
+
+@inlined
+def _speed(row: int, j: int, sample: Sample, model: Model, tab: ReactionTables) -> float:
+    """Return the factor on the rate of a listed reaction by amounts, sizes and layers."""
+    x, member, r, side = sample.x, tab.member, sample.pick[j, 0], sample.pick[j, 1]
+    core, partners = member[r, side, 0], 1.0
+    for place in range(1, 3):
+        p = member[r, side, place]
+        if p >= 0:
             partners *= x[row, p] / (x[row, p] + model.scarce_fraction * sample.powder[2])
     amount, first = x[row, core], x[REFERENCE, core]
     if amount < first:
         x[ROOT, core] = _cube_root(amount / first, x[ROOT, core])
-    length = math.sqrt(square)
-    shape = _geometry(tab.kind[r, 0], amount, first, x[ROOT, core], length, model.interface_m)
-    return float(partners * shape / tab.coefficient[r, side, 0])
+    law, length = tab.kind[r, 0], sample.rate[j, 1]
+    return partners * _geometry(law, amount, first, x[ROOT, core], length, model.interface_m)
 
 
 @inlined
 def _flows(
-    row: int, temperature_k: float, sample: Sample, model: Model, tab: ReactionTables
-) -> None:
-    """Set ``flow[0]`` from the amounts in `row`."""
-    curve, kind, powder, factor = tab.curve, tab.kind, sample.powder, sample.factor
-    flow, mixed = sample.flow, sample.mixed
-    position = (temperature_k - tab.grid_min_k) / _STEP_K
-    k = min(max(int(position), 0), curve.shape[0] - 2)
-    w = position - k
+    row: int, present: int, count: int, sample: Sample, model: Model, tab: ReactionTables
+) -> float:
+    """Set ``flow[0]`` of the listed reactions from the amounts in `row`.
+
+    What it would be with everything in reach is ``flow[2]``.
+
+    Returns:
+        The gain of reach, 1/s.
+    """
+    kind, powder, flow, pick = tab.kind, sample.powder, sample.flow, sample.pick
     reach, within = sample.x[row, sample.x.shape[1] - 1], powder[0]
     if powder[1] > 0.0:
         within *= reach / (reach + _NEARLY_USED * powder[1])
-    present = _present(row, sample.x, tab.cation, powder[2])
-    gain, count = 0.0, kind.shape[0]
-    for r in range(count):
-        flow[0, r] = 0.0
-        quotient = factor[r, 0] * ((1.0 - w) * curve[k, 1, r] + w * curve[k + 1, 1, r])
-        side = 0 if quotient < 1.0 else 1
+    gain = 0.0
+    for j in range(count):
+        r, side = pick[j, 0], pick[j, 1]
+        flow[0, j] = flow[2, j] = 0.0
         if kind[r, 2 + side] & ~present:
             continue
-        v = factor[r, 1] * ((1.0 - w) * curve[k, 0, r] + w * curve[k + 1, 0, r])
-        v *= 1.0 - quotient if side == 0 else min(quotient - 1.0, _REVERSE_CAP)
-        v *= _speed(row, r, side, sample, model, tab)
+        v = sample.rate[j, 0] * _speed(row, j, sample, model, tab)
+        flow[2, j] = v
         if kind[r, 1] == 1:
-            gain += model.unmixed_rate * powder[0] * v * mixed[r, side]
+            gain += model.unmixed_rate * powder[0] * v * sample.mixed[r, side]
             v *= within
-        flow[0, r] = v if side == 0 else -v
-    flow[0, count] = gain
+        flow[0, j] = v
+    return gain
 
 
 @inlined
-def _list_flows(row: int, sample: Sample, tab: ReactionTables) -> int:
-    """List the reactions of ``flow[0]`` with their sides, and what they demand of each reactant.
-
-    The demand is the share of a reactant's amount in `row` that would go in a second.
+def _drop_idle(least: float, count: int, sample: Sample) -> int:
+    """Take the reactions slower than `least` from the list.
 
     Returns:
-        The number of reactions.
+        How many stay.
     """
+    pick, rate, flow, kept = sample.pick, sample.rate, sample.flow, 0
+    for j in range(count):
+        if flow[2, j] >= least:
+            pick[kept, 0], pick[kept, 1] = pick[j, 0], pick[j, 1]
+            rate[kept, 0], rate[kept, 1] = rate[j, 0], rate[j, 1]
+            rate[kept, 2] = rate[j, 2]
+            flow[0, kept] = flow[1, kept] = flow[0, j]
+            kept += 1
+    return kept
+
+
+@inlined
+def _add_new(
+    count: int, before: int, now: int, course: Course, sample: Sample, tab: ReactionTables,
+) -> int:  # fmt: skip
+    """List the reactions that need a phase of `now`, a set in bits, that was not there `before`.
+
+    Returns:
+        The number of reactions listed.
+    """
+    kind, fresh, listed = tab.kind, now & ~before, count
+    for r in range(kind.shape[0]):
+        if (kind[r, 2] | kind[r, 3]) & fresh:
+            listed = _consider(r, count, now, course, sample, tab)
+            if listed > count and kind[r, 2 + sample.pick[count, 1]] & fresh:
+                sample.flow[1, count] = 0.0
+                count += 1
+    return count
+
+
+@inlined
+def _set_demand(row: int, count: int, sample: Sample, tab: ReactionTables) -> None:
+    """Set the share of each reactant's amount in `row` that would go in a second."""
     x, flow, pick, demand, mixed = sample.x, sample.flow, sample.pick, sample.demand, sample.mixed
     member, coefficient = tab.member, tab.coefficient
-    last, count = demand.shape[0] - 1, 0
+    last = demand.shape[0] - 1
     for p in range(last + 1):
         demand[p] = 0.0
-    for r in range(mixed.shape[0]):
-        if flow[0, r] == 0.0:
-            continue
-        side = 0 if flow[0, r] > 0.0 else 1
-        pick[count, 0], pick[count, 1] = r, side
-        count += 1
-        v = abs(flow[0, r])
+    for j in range(count):
+        r, side, v = pick[j, 0], pick[j, 1], flow[0, j]
         for place in range(3):
             p = member[r, side, place]
             if p >= 0:
@@ -254,20 +433,13 @@ def _list_flows(row: int, sample: Sample, tab: ReactionTables) -> int:
         if demand[p] > 0.0:
             demand[p] /= x[row, p] + _TINY * sample.powder[2]
     demand[last] /= x[row, x.shape[1] - 1] + _TINY
-    return count
 
 
 @inlined
-def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> int:
-    """Find each listed reaction's most demanded reactant, and number these.
-
-    Returns:
-        How many there are.
-    """
-    pick, demand, mixed, slot = sample.pick, sample.demand, sample.mixed, sample.slot
-    last, size = demand.shape[0] - 1, 0
-    for p in range(last + 1):
-        slot[p] = -1
+def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> None:
+    """Pick each listed reaction's most demanded reactant."""
+    pick, demand, mixed = sample.pick, sample.demand, sample.mixed
+    last = demand.shape[0] - 1
     for j in range(count):
         r, side = pick[j, 0], pick[j, 1]
         best = tab.member[r, side, 0]
@@ -278,22 +450,60 @@ def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> int:
         if mixed[r, side] > 0.0 and demand[last] > demand[best]:
             best = last
         pick[j, 2] = best
-        if slot[best] < 0:
-            slot[best] = size
+
+
+@inlined
+def _number(count: int, pick: Ints, slot: Ints) -> int:
+    """Number the reactants picked.
+
+    Returns:
+        How many there are.
+    """
+    size = 0
+    for p in range(slot.shape[0]):
+        slot[p] = -1
+    for j in range(count):
+        if slot[pick[j, 2]] < 0:
+            slot[pick[j, 2]] = size
             size += 1
     return size
 
 
 @inlined
+def _overdrawn(row: int, x: Floats, cation: Floats, cations: float) -> int:
+    """Return the phase most below zero by more than rounding leaves, -1 for none."""
+    worst, least = -1, -_TRACE * cations
+    for p in range(cation.shape[0]):
+        if not x[row, p] * cation[p, 0] >= least:
+            worst, least = p, x[row, p] * cation[p, 0]
+    return worst
+
+
+@inlined
+def _pick_instead(p: int, count: int, pick: Ints, member: Ints) -> bool:
+    """Let the reactions that use up phase p be scaled by what is left of it.
+
+    Returns:
+        Whether any was not.
+    """
+    changed = False
+    for j in range(count):
+        for place in range(3):
+            if member[pick[j, 0], pick[j, 1], place] == p and pick[j, 2] != p:
+                pick[j, 2], changed = p, True
+    return changed
+
+
+@inlined
 def _assemble(
-    h: float, row: int, count: int, size: int, sample: Sample, tab: ReactionTables
+    step: tuple[float, float], row: int, count: int, size: int, sample: Sample, tab: ReactionTables
 ) -> None:
     """Set up the equations for what will be left of the scarce reactants.
 
-    On return ``flow[0]`` holds, for each listed reaction, its extent over what will be left.
+    On return ``flow[2]`` holds, for each listed reaction, its extent over what will be left.
     """
     x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
-    member, coefficient = tab.member, tab.coefficient
+    member, coefficient, (h, gain) = tab.member, tab.coefficient, step
     last, reach = slot.shape[0] - 1, x.shape[1] - 1
     for p in range(last + 1):
         i = slot[p]
@@ -301,13 +511,12 @@ def _assemble(
             for c in range(size):
                 matrix[i, c] = 0.0
             matrix[i, i] = 1.0
-            gain = h * flow[0, flow.shape[1] - 1] if p == last else 0.0
-            matrix[i, size] = gain + x[NOW, p if p < last else reach]
+            matrix[i, size] = x[NOW, p] if p < last else x[NOW, reach] + h * gain
     for j in range(count):
         r, side, scarce = pick[j, 0], pick[j, 1], pick[j, 2]
         divisor = x[row, scarce if scarce < last else reach] + _TINY * sample.powder[2]
-        pull = h * abs(flow[0, r]) / divisor
-        flow[0, r] = pull
+        pull = h * flow[0, j] / divisor
+        flow[2, j] = pull
         column = slot[scarce]
         for place in range(3):
             p, q = member[r, side, place], member[r, 1 - side, place]
@@ -338,21 +547,20 @@ def _solve(matrix: Floats, size: int) -> None:
 
 
 @inlined
-def _advance(h: float, row: int, target: int, sample: Sample, tab: ReactionTables) -> None:
-    """Set row `target` to the amounts after h seconds of ``flow[0]``, scaled by those in `row`."""
+def _move(
+    step: tuple[float, float], target: int, count: int, size: int, sample: Sample,
+    tab: ReactionTables,
+) -> None:  # fmt: skip
+    """Set row `target` by the equations' solution."""
     x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
     member, coefficient = tab.member, tab.coefficient
     reach = x.shape[1] - 1
-    count = _list_flows(row, sample, tab)
-    size = _find_scarce(count, sample, tab)
-    _assemble(h, row, count, size, sample, tab)
-    _solve(matrix, size)
     for p in range(x.shape[1]):
         x[target, p] = x[NOW, p]
-    x[target, reach] += h * flow[0, flow.shape[1] - 1]
+    x[target, reach] += step[0] * step[1]
     for j in range(count):
         r, side = pick[j, 0], pick[j, 1]
-        extent = flow[0, r] * matrix[slot[pick[j, 2]], size]
+        extent = flow[2, j] * matrix[slot[pick[j, 2]], size]
         x[target, reach] -= extent * sample.mixed[r, side]
         for place in range(5):
             p, q = member[r, side, place], member[r, 1 - side, place]
@@ -363,61 +571,107 @@ def _advance(h: float, row: int, target: int, sample: Sample, tab: ReactionTable
 
 
 @inlined
-def _lift(row: int, x: Floats, cation: Floats, cations: float) -> bool:
-    """Lift to zero what rounding left below it.
+def _advance(
+    step: tuple[float, float], row: int, target: int, count: int, sample: Sample,
+    tab: ReactionTables,
+) -> bool:  # fmt: skip
+    """Set row `target` to the amounts after a step of ``flow[0]``, scaled by those in `row`.
+
+    A reactant that would be overdrawn, though another was more in demand, is picked instead.
+
+    Args:
+        step: Its length, s, and the gain of reach, 1/s.
+        row: Where the flows come from.
+        target: Row to set.
+        count: Number of listed reactions.
+        sample: The sample.
+        tab: Tables of the system.
 
     Returns:
-        Whether nothing was lower than that.
+        Whether no amount is below zero.
     """
-    sound = True
-    for p in range(cation.shape[0]):
-        if not x[row, p] >= 0.0:
-            sound = sound and x[row, p] * cation[p, 0] >= -_TRACE * cations
-            x[row, p] = 0.0
-    x[row, x.shape[1] - 1] = max(0.0, x[row, x.shape[1] - 1])
-    return sound
+    x, cation, cations = sample.x, tab.cation, sample.powder[2]
+    _set_demand(row, count, sample, tab)
+    _find_scarce(count, sample, tab)
+    short = -1
+    for _ in range(_REPICKS):
+        size = _number(count, sample.pick, sample.slot)
+        _assemble(step, row, count, size, sample, tab)
+        _solve(sample.matrix, size)
+        _move(step, target, count, size, sample, tab)
+        short = _overdrawn(target, x, cation, cations)
+        if short < 0 or not _pick_instead(short, count, sample.pick, tab.member):
+            break
+    for p in range(cation.shape[0]):  # what rounding left below zero
+        x[target, p] = max(0.0, x[target, p])
+    x[target, x.shape[1] - 1] = max(0.0, x[target, x.shape[1] - 1])
+    return short < 0
 
 
 @inlined
-def _step(
-    h: float, now_k: float, end_k: float, sample: Sample, model: Model, tab: ReactionTables
-) -> float:
+def _nearest_turn(count: int, rate: Floats) -> float:
+    """Return after how many K the first of the listed reactions turns, infinite if none does."""
+    nearest = math.inf
+    for j in range(count):
+        if rate[j, 2] > _NEAR_K:
+            nearest = min(nearest, rate[j, 2])
+    return nearest
+
+
+@inlined
+def _difference(x: Floats, cation: Floats) -> float:
+    """Return the largest difference between the two stages of a step, mol of cations."""
+    error = 0.0
+    for p in range(cation.shape[0]):
+        error = max(error, abs(x[NEXT, p] - x[STAGE, p]) * cation[p, 0])
+    return error
+
+
+@inlined
+def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionTables) -> float:
     """Set row NEXT from row NOW.
 
     Returns:
         The largest difference between the stages as a share of the cations; infinite if an amount
-        fell below zero.
+        fell below zero; below zero if the step had better end after so many K.
     """
     x, flow, cation, cations = sample.x, sample.flow, tab.cation, sample.powder[2]
-    for stage in range(2):
-        row = NOW if stage == 0 else STAGE
-        _flows(row, now_k if stage == 0 else end_k, sample, model, tab)
-        for r in range(flow.shape[1]):
-            if stage == 0:
-                flow[1, r] = flow[0, r]
-            else:
-                flow[0, r] = 0.5 * (flow[0, r] + flow[1, r])
-        _advance(h, row, row + 1, sample, tab)
-        if not _lift(row + 1, x, cation, cations):
-            return math.inf
-    error = 0.0
-    for p in range(cation.shape[0]):
-        error = max(error, abs(x[NEXT, p] - x[STAGE, p]) * cation[p, 0])
-    return float(error / cations)
+    present = _present(NOW, x, cation, cations)
+    count = _add_new(0, 0, present, course, sample, tab)
+    before = _flows(NOW, present, count, sample, model, tab)
+    count = _drop_idle(_IDLE * cations / h, count, sample)
+    if count == 0:
+        for c in range(x.shape[1]):
+            x[NEXT, c] = x[NOW, c]
+        return 0.0
+    if course[0] == 1:
+        turn_k = _nearest_turn(count, sample.rate)
+        if turn_k < _SPLIT * abs(1.0 / (course[5] + course[6])):
+            return -turn_k
+    if not _advance((h, before), NOW, STAGE, count, sample, tab):
+        return math.inf
+    now = _present(STAGE, x, cation, cations)
+    if now & ~present:  # what the first stage made may react in the second
+        count = _add_new(count, present, now, course, sample, tab)
+    gain = _flows(STAGE, now, count, sample, model, tab)
+    for j in range(count):
+        flow[0, j] = 0.5 * (flow[0, j] + flow[1, j])
+    if not _advance((h, 0.5 * (before + gain)), STAGE, NEXT, count, sample, tab):
+        return math.inf
+    return float(_difference(x, cation) / cations)
 
 
 @inlined
-def _grow(h: float, temperature_k: float, x: Floats, model: Model, tab: ReactionTables) -> None:
+def _grow(h: float, course: Course, x: Floats, growth: Floats, model: Model) -> None:
     """Let the crystallites grow for h seconds, and particles with them once they are as large."""
-    growth = tab.growth
-    position = (temperature_k - tab.grid_min_k) / _STEP_K
-    k = min(max(int(position), 0), growth.shape[0] - 2)
-    w = position - k
-    for p in range(growth.shape[1]):
+    t, k, m, a, b, c, d = course
+    for p in range(growth.shape[2]):
         if x[NOW, p] <= 0.0:
             x[CUBE, p] = model.nucleus_m**3
             continue
-        x[CUBE, p] += h * ((1.0 - w) * growth[k, p] + w * growth[k + 1, p])
+        rate = a * growth[t, k, p] + b * growth[t, k + 1, p]
+        rate += c * growth[t, m, p] + d * growth[t, m + 1, p]
+        x[CUBE, p] += h * max(rate, 0.0)
         if x[CUBE, p] > 8.0 * x[RADIUS, p] ** 3:
             x[RADIUS, p] = 0.5 * np.cbrt(x[CUBE, p])
 
@@ -453,19 +707,24 @@ def _line(
     longest = span
     if slope != 0.0:
         longest = model.step_k * (1.0 if slope > 0.0 else _COOLING) / abs(slope)
-    done, liquid, steps = 0.0, 0.0, 0
+    done, liquid, steps, most = 0.0, 0.0, 0, _LONGER
     while done < span and steps < _MAX_STEPS:
         h = min(wanted, longest, span - done)
         now_k = begin_k + slope * done
-        error = _step(h, now_k, now_k + slope * h, sample, model, tab)
-        scale = min(4.0, max(0.2, 0.9 * math.sqrt(tolerance / (error + 1e-12))))
+        course = _course(now_k, now_k + slope * h, tab.grid_min_k, sample.rates.shape[1])
+        error = _step(h, course, sample, model, tab)
+        if error < 0.0:
+            wanted, steps = -error / abs(slope), steps + 1
+            continue
+        scale = min(most, max(0.2, 0.9 * math.sqrt(tolerance / (error + 1e-12))))
+        most = _LONGER if error <= 2.0 * tolerance else 1.0  # none after a step taken again
         wanted = h * scale if scale < 1.0 else max(wanted, h * scale)
         steps += 1
         if error <= 2.0 * tolerance:
             done += h
             for c in range(x.shape[1]):
                 x[NOW, c] = x[NEXT, c]
-            _grow(h, now_k + 0.5 * slope * h, x, model, tab)
+            _grow(h, course, x, sample.growth, model)
             hottest = now_k + max(slope, 0.0) * h
             liquid = max(liquid, _liquid(hottest, x, sample.powder[2], tab))
     return liquid, wanted, steps if done >= span else _MAX_STEPS + 1
@@ -523,7 +782,8 @@ def fire_rows(
     for i in range(first, last):
         sample = Sample(
             batch.x[i], batch.powder[i], batch.factor[i],
-            work.flow, work.pick, work.mixed, work.demand, work.slot, work.matrix,
+            work.flow, work.pick, work.rate, work.mixed, work.demand,
+            work.slot, work.matrix, work.rates, work.growth,
         )  # fmt: skip
         batch.liquid[i], batch.steps[i] = _fire(
             batch.time_s[i], batch.temperature_k[i], sample, model, tab
