@@ -19,7 +19,7 @@ from labenv.physics.potential.results import SinglePoint
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Generator, Sequence
 
     from pymatgen.core.structure import Structure
 
@@ -145,7 +145,7 @@ def chgnet_version() -> str:
 
 
 @contextlib.contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread() -> Generator[None]:
     """Run torch on one thread inside the block: small cells are slower on two."""
     import torch
 

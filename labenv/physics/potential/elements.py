@@ -18,7 +18,7 @@ MOLECULE_SOURCE = "Huber and Herzberg 1979, Constants of Diatomic Molecules"
 # Bond lengths in angstrom; Huber and Herzberg 1979.
 MOLECULES_A = {"H": 0.741, "N": 1.098, "O": 1.208, "F": 1.412, "Cl": 1.988}
 _BOX_A = 9.0
-# Elements whose crystals are not of one atom: space group, a, b, c (angstrom), gamma, sites, source.
+# Further crystals: space group, a, b, c (angstrom), gamma (degrees), sites, source.
 _Cell = tuple[str, tuple[float, float, float], float, list[tuple[float, float, float]], str]
 _CELLS: dict[str, _Cell] = {
     "B": (
@@ -89,7 +89,8 @@ def element_structure(symbol: str) -> tuple[Structure, str] | None:
     from ase.build import bulk
     from pymatgen.io.ase import AseAtomsAdaptor
 
-    return AseAtomsAdaptor.get_structure(bulk(symbol)), CRYSTAL_SOURCE
+    crystal: Any = bulk(symbol)
+    return AseAtomsAdaptor.get_structure(crystal), CRYSTAL_SOURCE
 
 
 def _typed(symbol: str) -> tuple[Structure, str]:

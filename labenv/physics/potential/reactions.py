@@ -84,11 +84,10 @@ def formation_from_oxides(phase_name: str) -> SolidReaction:
         NoSolidReactionError: If its energy is not known, or nothing balances without a gas.
     """
     phase = phase_library().get(phase_name)
-    table = potential_table()
-    if phase.name not in table:
+    if not _known(phase.name):
         raise NoSolidReactionError(
-            f"the energy of {phase.name} by the potential is not known; see skipped and "
-            "unconverged phases in the file of potential energies"
+            f"the energy of {phase.name} by the potential is not known or not trusted; see "
+            "skipped, unconverged and badly relaxed phases in the file of potential energies"
         )
     wanted = parse_formula(phase.formula).amounts
     reactants = _oxides(frozenset(wanted), phase.formula) if "O" in wanted else _pure(wanted)
@@ -156,11 +155,11 @@ def _check_balance(change: Mapping[str, float]) -> None:
 
 def _oxides(elements: frozenset[str], formula: str) -> list[str]:
     """Return the binary oxides of a system, one polymorph of each, those of a formula left out."""
-    table, own = potential_table(), parse_formula(formula)
+    own = parse_formula(formula)
     chosen: dict[str, str] = {}
     for phase in phase_library():
         binary = len(phase.elements) == 2 and "O" in phase.elements
-        if not (binary and phase.elements <= elements and phase.name in table):
+        if not (binary and phase.elements <= elements and _known(phase.name)):
             continue
         reads = parse_formula(phase.formula)
         if not reads.same_composition(own, tolerance=1e-3):
@@ -176,12 +175,17 @@ def _pure(elements: Iterable[str]) -> list[str]:
     best: dict[str, TabledEnergy] = {}
     for one in potential_table().within(elements):
         symbol = next(iter(one.elements))
-        if len(one.elements) > 1 or symbol in MOLECULES_A:
+        if len(one.elements) > 1 or symbol in MOLECULES_A or not one.trusted:
             continue
         held = best.get(symbol)
         if held is None or one.energy_ev_per_atom < held.energy_ev_per_atom:
             best[symbol] = one
     return sorted(one.phase for one in best.values())
+
+
+def _known(name: str) -> bool:
+    energy = potential_table().get(name)
+    return energy is not None and energy.trusted
 
 
 def _preferred(formula: str, name: str, other: str | None) -> str:

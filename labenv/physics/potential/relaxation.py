@@ -88,12 +88,12 @@ class _Run:
         self._atoms.calc = calculator
 
     def outcome(self) -> Relaxation:
-        from ase import filters
-        from ase.optimize import FIRE
+        from ase import filters, optimize
 
         make_movable: Any = filters.FrechetCellFilter
+        make_optimizer: Any = optimize.FIRE
         settings, movable = self._settings, make_movable(self._atoms)
-        optimizer = FIRE(movable, logfile=None)
+        optimizer = make_optimizer(movable, logfile=None)
         fault = self._fault(movable)
         if not fault:
             for _ in optimizer.irun(fmax=settings.force_limit_ev_a, steps=settings.max_steps):
