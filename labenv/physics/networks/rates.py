@@ -10,8 +10,8 @@ The rules, each with what it rests on:
   Carbonates react from about 0.47 on, since they lose CO2 as they do, and oxides of the same metals
   with them; a compound's ions move as those of the oxides it is made of do, or as its own melting
   temperature says, whichever is sooner.
-- *Nucleation.* A product needs a driving force: the classical barrier goes with the inverse square
-  of it (Volmer & Weber 1926). Below about 2 kJ per mole of atoms it shows.
+- *Driving force.* Flux goes with the driving force while that is small (Schmalzried, Chemical
+  Kinetics of Solids (1995)) and no longer where it is large; half way at 1 kJ per mole of atoms.
 - *Competition.* Of the products that one contact may give, that with the largest driving force per
   atom forms first where it leads by some 6 kJ per mole of atoms (Szymanski et al., Sci. Adv. 10,
   eadp3309 (2024)); nearer rivals share.
@@ -56,7 +56,7 @@ SOLID_ACTIVATION = 36.0  # over R times the onset temperature
 OXIDATION = 0.38
 OXIDATION_M_S, OXIDATION_ACTIVATION = 1.0e-11, 18.0
 RELEASE_M_S, RELEASE_ACTIVATION = 1.0e-11, 25.0
-BARRIER_J3 = 1.5 * GAS_CONSTANT_J_MOL_K * 1000.0 * 2000.0**2  # exp(-1.5) at 2 kJ/mol-atom, 1000 K
+HALF_DRIVE_J_MOL_ATOM = 1000.0
 RIVALRY_J_MOL_ATOM = 1500.0
 LIQUID_GAIN = 30.0
 SIGMA_LN = 1.2
@@ -204,7 +204,7 @@ def _alone(
 def rate_factors(
     potential: GrandPotential, reactions: Sequence[Candidate], mobility: Mobility, grid_k: Floats
 ) -> Floats:
-    """Return what nucleation, competition and liquids make of each rate over temperature.
+    """Return what driving force, competition and liquids make of each rate over temperature.
 
     Args:
         potential: The phases.
@@ -227,10 +227,10 @@ def rate_factors(
         best[contact] = np.maximum(best.get(contact, np.zeros(grid_k.size)), forward)
     factors = np.ones((grid_k.size, len(reactions)))
     for r, (reaction, contact) in enumerate(zip(reactions, contacts, strict=True)):
-        force = np.maximum(np.abs(drive[r]), 50.0)
-        factors[:, r] = np.exp(
-            -np.minimum(BARRIER_J3 / (GAS_CONSTANT_J_MOL_K * grid_k * force**2), 60.0)
-        )
+        force = np.abs(drive[r])
+        factors[:, r] = force / (force + HALF_DRIVE_J_MOL_ATOM)
+        for p, _ in reaction.products:
+            factors[:, r] *= potential.phases[p].hindered
         if len(reaction.reactants) == 1:
             continue
         behind = np.where(drive[r] > 0.0, best[contact] - drive[r], 0.0)

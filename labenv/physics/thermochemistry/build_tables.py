@@ -52,7 +52,7 @@ GASES = (
     *("Mg", "Li", "Na", "Pb", "PbO", "Zn"),
 )
 NOT_SOLID = frozenset(
-    "O2 H2 N2 CO CO2 H2O NO NO2 N2O N2O3 N2O5 NH3 NH2 NH HNO3 HNO2 HCN H2O2 HO2 HO PO PO2 P2O3 CN BO BO2 SiO "
+    "O H N O2 H2 N2 CO CO2 H2O NO NO2 N2O N2O3 N2O5 NH3 NH2 NH HNO3 HNO2 HCN H2O2 HO2 HO PO PO2 P2O3 CN BO BO2 SiO "
     "CoH CoO2 AlO AlO2 AlHO AlHO2 BaH BaHO SrHO CaHO MgHO NaHO2 LiN LiO NaO KO YO YO2 LaO CuH NiH "
     "CrO CrO2 CrO3 WO WO2 MoO MnH Y2O ZrO BiO ZnH CaH MgH SrH NbO2 TaO TaO2 VO2 GeO SnO PbH BaC2 "
     "LiC YN PN Bi2O Bi3O4 InO GaO In2O Ga2O Al2O AlH AlC AlC2 BH BH2 BH3 B2O BaO2 H4N2O3".split()
@@ -172,7 +172,7 @@ class Tables:
         second = self._nearest_janaf(formula, formed)
         if formed is None:
             if second is None:
-                return None
+                return self._element(formula)
             agrees, difference = self._enthalpy_check(formula, second[1], atoms)
             by = "exp" if agrees else "none"
             return Found(second[0], 1500.0 * atoms, "janaf", by, difference)
@@ -191,6 +191,12 @@ class Tables:
         if second is None and formula not in self.enthalpy:
             return Found(first, SINGLE_J_MOL_ATOM * atoms, "freed", "none", None)
         return None
+
+    def _element(self, formula: str) -> Found | None:
+        """Return an element that JANAF has no table of, by FactSage's Gibbs energies."""
+        if formula not in ELEMENTS:
+            return None
+        return Found(self.element_sum(formula), 300.0, "freed", "none", None)
 
     def _freed(self, formula: str) -> tuple[Floats, Floats | None]:
         row = self.freed.get(formula)
@@ -238,7 +244,7 @@ def build(freed_wheel: Path, janaf_wheel: Path) -> dict[str, Any]:
     tables = Tables(freed_wheel, janaf_wheel)
     rows: list[dict[str, Any]] = []
     refused: list[str] = []
-    for formula in sorted({*tables.freed, *tables.condensed}):
+    for formula in sorted({*tables.freed, *tables.condensed, *ELEMENTS}):
         if formula in NOT_SOLID:
             continue
         found = tables.find(formula)

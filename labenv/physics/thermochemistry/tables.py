@@ -71,6 +71,7 @@ class TabulatedSubstance:
     structure: str = ""
     melting_k: float | None = None
     onset_k: float | None = None
+    hindered: float = 1.0
 
     @property
     def t_max_k(self) -> float:
@@ -363,6 +364,7 @@ def _from_reaction(
         structure=row.get("structure", ""),
         melting_k=row.get("melting_k"),
         onset_k=row.get("onset_k"),
+        hindered=float(row.get("hindered", 1.0)),
     )
 
 
