@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
 _STEP_K = GRID_STEP_K
 _REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
+_LARGEST_CONSTANT = 1e14  # times the gases' share it is still beyond the cap
 _MAX_STEPS = 50_000
 _FIRST_STEP_S = 600.0
 _REPICKS = 4  # tries at a step before it is taken shorter
@@ -151,7 +152,8 @@ def integrate_tables(tab: ReactionTables) -> tuple[Floats, Floats]:
         phase's crystallites with its integral, shape (2, K, P).
     """
     rates = tab.curve.copy()
-    rates[:, 1] *= rates[:, 0]
+    # At low temperature exp(ΔG°/RT) can be so large that its integral hides all that comes later.
+    rates[:, 1] = np.minimum(rates[:, 1], _LARGEST_CONSTANT) * rates[:, 0]
     return _with_integral(rates), _with_integral(tab.growth)
 
 
