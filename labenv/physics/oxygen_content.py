@@ -43,7 +43,7 @@ _STEP_LN_PA = 0.25
 
 
 class _Tables(NamedTuple):
-    """Equilibrium y and the thermodynamic factor of diffusion, both on (1/T, ln p), shape (K, L)."""
+    """Equilibrium y and the thermodynamic factor of diffusion on (1/T, ln p), shape (K, L)."""
 
     inverse_k: Floats  # increasing
     ln_pa: Floats
