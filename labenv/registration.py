@@ -6,11 +6,12 @@ import gymnasium as gym
 
 # Entry points are import strings, so that a worker process started by spawn finds them and that
 # registering imports no environment.
-ENVIRONMENTS = {
+ENVIRONMENTS: dict[str, tuple[str, str | None]] = {
     "labenv/SolidStateSynthesis-v0": (
         "labenv.envs.synthesis:SolidStateSynthesisEnv",
         "labenv.envs.synthesis_vector:SolidStateSynthesisVectorEnv",
     ),
+    "labenv/StructureDiscovery-v0": ("labenv.envs.structure_discovery:StructureDiscoveryEnv", None),
 }
 
 

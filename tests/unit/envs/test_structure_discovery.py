@@ -1,0 +1,232 @@
+"""StructureDiscovery-v0: the contract with a potential for tests, and what its rewards are for."""
+
+from __future__ import annotations
+
+import gymnasium as gym
+import numpy as np
+import pytest
+from gymnasium.error import ResetNeeded
+
+import labenv  # noqa: F401 - registers
+from labenv.envs.structure_discovery import StructureDiscoveryEnv
+from labenv.physics.potential import backends
+from labenv.physics.structures.library import phase_library
+from labenv.tasks.structure_discovery import (
+    ChemicalSystem,
+    Judge,
+    known_compounds,
+    oracle_actions,
+    oracle_score,
+)
+from labenv.tasks.structure_discovery.prototypes import PROTOTYPES, prototype
+from labenv.testing.env import EnvContract, appearing, play
+from labenv.testing.potential import LennardJonesBackend
+from labenv_schemas.errors import ConfigError, ProposalError
+
+NAME = "labenv/StructureDiscovery-v0"
+FAST = {"max_steps": 4, "max_atoms": 12, "proposals": 7}
+
+
+def make(**settings):
+    given = {"potential": LennardJonesBackend(), **FAST, **settings}
+    return gym.make(NAME, **given).unwrapped
+
+
+class TestContract(EnvContract):
+    @pytest.fixture
+    def make_env(self):
+        return make
+
+
+# ------------------------------------------------------------------------------- without chgnet
+
+
+def test_without_chgnet_the_error_names_the_extra(monkeypatch):
+    def missing(name):
+        raise backends.PackageNotFoundError(name)
+
+    monkeypatch.setattr(backends, "version", missing)
+    backends_source = __import__("labenv.physics.potential.source", fromlist=["chgnet_source"])
+    backends_source.chgnet_source.cache_clear()
+    with pytest.raises(ConfigError, match=r"labenv\[mlip\]"):
+        StructureDiscoveryEnv()
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"systems": ()},
+        {"systems": "Ba-Xx-O"},
+        {"systems": ("Ba-Ti-O", "Fe-O")},
+        {"proposals": 0},
+        {"rattle_a": -1.0},
+        {"rattle_a": float("nan")},
+        {"goal_score": 0.0},
+        {"potential": "emt"},
+        {"nonsense": 1},
+        {"render_mode": "human"},
+    ],
+)
+def test_bad_settings_are_told(settings):
+    with pytest.raises(ConfigError):
+        StructureDiscoveryEnv(**{"potential": LennardJonesBackend(), **settings})
+
+
+def test_steps_need_a_reset_before_and_after_an_episode():
+    env = make(proposals=1)
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_space.sample())
+    play(env, seed=0)
+    with pytest.raises(ResetNeeded):
+        env.step(env.action_space.sample())
+
+
+def test_goal_ends_an_episode_as_a_success():
+    env = make(goal_score=1e-6, max_steps=200, systems="Mg-Al-O", proposals=3, rattle_a=0.0)
+    env.reset(seed=0)
+    env._judge.hull = Generous()
+    action = env._space.action("MgO", (0, 2))
+    _, reward, terminated, truncated, info = env.step(action)
+    assert reward > 0
+    assert (terminated, truncated, info["episode_end"]) == (True, False, "goal")
+
+
+class Generous:
+    """A hull that everything lies on."""
+
+    def distance(self, amounts, energy):
+        from labenv.physics.potential.hull import HullDistance
+
+        return HullDistance(0.0, {}, "generous")
+
+
+def test_same_structure_twice_earns_nothing():
+    env = make(max_steps=200, systems="Mg-Al-O", rattle_a=0.0)
+    env.reset(seed=0)
+    env._judge.hull = Generous()
+    action = env._space.action("MgO", (0, 2))
+    assert env.step(action)[1] == 1.0
+    _, reward, _, _, info = env.step(action)
+    assert (reward, info["status"]) == (0.0, "duplicate")
+    doubled = prototype("MgO")[0].copy()
+    doubled.make_supercell([2, 1, 1])
+    _, reward, _, _, info = env.propose(doubled)
+    assert (reward, info["status"]) == (0.0, "duplicate")
+
+
+def test_elements_earn_nothing():
+    env = make(max_steps=200, systems="Mg-Al-O", rattle_a=0.0)
+    env.reset(seed=0)
+    env._judge.hull = Generous()
+    assert env.step(env._space.action("MgO", (0, 0)))[1] == 0.0
+
+
+def test_unconverged_and_invalid_earn_nothing_and_use_up_the_budget():
+    env = make(max_steps=1, systems="Mg-Al-O", proposals=3)
+    env.reset(seed=0)
+    env._judge.hull = Generous()
+    _, reward, _, _, info = env.step(env._space.action("spinel", (0, 1, 2), scale=0))
+    assert reward == 0.0
+    assert info["status"] in {"unconverged", "invalid"}
+    lone = {**prototype("MgO")[0].as_dict()}
+    alone = prototype("MgO")[0].copy()
+    alone.scale_lattice(alone.volume * 1000)
+    _, reward, _, _, info = env.propose(alone)
+    assert (reward, info["status"]) == (0.0, "invalid")
+    assert "neighbour" in info["message"]
+    _, reward, _, truncated, info = env.propose(lone)
+    assert truncated
+    assert info["episode_end"] == "budget"
+
+
+def test_foreign_elements_are_invalid():
+    env = make(systems="Mg-Al-O")
+    env.reset(seed=0)
+    _, reward, _, _, info = env.propose(phase_library().get("NaCl").structure())
+    assert (reward, info["status"]) == (0.0, "invalid")
+    assert "Na" in info["message"]
+
+
+@pytest.mark.parametrize("given", ["no cif", {}, {"lattice": 1}, 3, None])
+def test_what_is_no_structure_is_refused_and_costs_nothing(given):
+    env = make(systems="Mg-Al-O")
+    env.reset(seed=0)
+    with pytest.raises(ProposalError):
+        env.propose(given)
+    assert env._past == []
+
+
+def test_cif_text_is_read():
+    env = make(systems="Mg-Al-O", max_steps=50)
+    env.reset(seed=0)
+    text = str(phase_library().get("MgO").structure().to(fmt="cif"))
+    info = env.propose(text)[4]
+    assert info["status"] != "invalid" or "atoms" not in info.get("message", "")
+
+
+def test_energies_of_known_compounds_are_not_told():
+    env = make(systems="Mg-Al-O")
+    seen = play(env, seed=3, steps=7)
+    from labenv.physics.potential.table import potential_table
+
+    hidden = [one.energy_ev_per_atom for one in potential_table().within(("Mg", "Al", "O"))]
+    assert appearing(hidden, seen) == []
+
+
+def test_prototypes_are_ordered_phases_of_the_library():
+    assert len(set(PROTOTYPES)) == len(PROTOTYPES)
+    for name in PROTOTYPES:
+        cell, slots = prototype(name)
+        assert cell.is_ordered
+        assert len(cell) <= 28
+        assert len(slots) <= 3
+
+
+# ------------------------------------------------------------------------------- with chgnet
+
+
+def test_oracle_knows_the_compounds_of_a_system():
+    system = ChemicalSystem.parse("Mg-Al-O")
+    assert {"MgO", "spinel", "corundum"} <= set(known_compounds(system))
+    assert oracle_score(system) >= 2.9
+    assert len(oracle_actions(system)) >= 3
+
+
+def test_oracle_beats_chance_with_chgnet():
+    pytest.importorskip("chgnet", reason='needs pip install "labenv[mlip]"')
+    env = gym.make(NAME, systems="Mg-Al-O", proposals=3, max_steps=40, rattle_a=0.0).unwrapped
+    env.reset(seed=0)
+    total = sum(env.step(action)[1] for action in oracle_actions(env.system)[:3])
+    assert total > 2.5
+    rng_total = 0.0
+    env.action_space.seed(0)
+    env.reset(seed=0)
+    for _ in range(3):
+        rng_total += env.step(env.action_space.sample())[1]
+    assert rng_total < total
+
+
+def test_judge_counts_a_find_below_the_hull_but_not_a_failure():
+    from labenv.physics.potential.hull import ReferenceHull
+    from labenv.physics.potential.results import Relaxation
+    from labenv.physics.potential.table import potential_table
+
+    hull = ReferenceHull(("Mg", "O"))
+    cell = prototype("MgO")[0]
+    energy = potential_table().get("MgO").energy_ev_per_atom
+
+    def relaxed(below):
+        return Relaxation(
+            "converged", "x", energy - below, 0.0, 0.0, 0.0, 1, cell.as_dict()
+        )
+
+    assert Judge(hull).judge(relaxed(0.05)).reward == pytest.approx(1.5, abs=0.01)
+    assert Judge(hull).judge(relaxed(0.5)).status == "invalid"
+    assert Judge(hull).judge(relaxed(0.5)).reward == 0.0
+
+
+def test_random_actions_rarely_fail_to_be_judged():
+    env = make(proposals=30)
+    outcomes = [given[4]["status"] for given in play(env, seed=1, steps=30)[1:]]
+    assert outcomes.count("invalid") < 25
+    assert np.isfinite(env._judge.total)
