@@ -150,10 +150,10 @@ def search(scan: Diffractogram, elements: list[str] | None) -> tuple[Identificat
     return identify_phases(scan, elements), time.perf_counter() - begin
 
 
-def real_tallies(folder: Path, most: int) -> dict[str, Tally]:
+def real_tallies(folder: Path, scans: str, most: int) -> dict[str, Tally]:
     """Return the tallies of a folder of weighed mixtures."""
     tallies = {"real, blind": Tally(), "real, elements": Tally()}
-    for path in sorted(folder.glob("*.xrdml"))[:most]:
+    for path in sorted(folder.glob(f"*{scans}*.xrdml"))[:most]:
         scan = read_measurement(path)
         assert isinstance(scan, Diffractogram)
         true = weighed(path.name)
@@ -201,9 +201,10 @@ def list_found(folder: Path) -> None:
 
 def main() -> None:
     """Run the benchmark."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path, nargs="?", help="or LABENV_CASES/xrd-mixtures")
     parser.add_argument("--real", type=int, default=20, help="most real scans")
+    parser.add_argument("--scans", default="", help="part of the file names to take")
     parser.add_argument("--simulated", type=int, default=40, help="simulated scans")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--list", action="store_true", help="print the phases found in FOLDER")
@@ -218,7 +219,7 @@ def main() -> None:
     if folder is None:
         print("no folder of real scans: name one or set LABENV_CASES")
     elif arguments.real > 0:
-        tallies |= real_tallies(folder, arguments.real)
+        tallies |= real_tallies(folder, arguments.scans, arguments.real)
     if arguments.simulated > 0:
         tallies |= simulated_tallies(arguments.simulated, arguments.seed)
     if arguments.json:

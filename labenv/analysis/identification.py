@@ -30,7 +30,9 @@ LEAST_FRACTION = 0.006
 """Apparent weight fraction below which a phase is not reported."""
 
 _MOST_PHASES = 7
-_TRIED_FIRST, _TRIED_EACH_TIME = 6, 5
+_MOST_STARTS = 2
+_WELL_EXPLAINED = 0.15  # misfit from which other phases are tried to start with
+_TRIED_FIRST, _TRIED_EACH_TIME = 6, 4
 _LEVELS = (5, 6)
 _CELL = 0.006  # spread of the relative change of 1/d² about the one found in the screening
 _WORTH_KEEPING = 1.015  # without a phase, χ² must rise beyond this part
@@ -101,16 +103,30 @@ class Identifier:
         Returns:
             The phases with their last refinement, and what is known of each.
         """
-        state = self._first()
+        outcomes: list[tuple[State, list[float]]] = []
+        for first in self._firsts()[:_MOST_STARTS]:
+            outcomes.append(self._search(first))
+            if self._misfit(outcomes[-1][0]) < _WELL_EXPLAINED:
+                break
+        state, rises = min(outcomes, key=lambda outcome: self._cost(outcome[0]))
+        return state, self._found(state, rises)
+
+    def _search(self, state: State) -> tuple[State, list[float]]:
+        """Return what a first phase leads to, and by how much χ² rises without each phase."""
         tabu: set[str] = set()
         while len(state.names) < _MOST_PHASES:
             new = self._extended(state, tabu)
             if new is None:
                 break
             state = self._pruned(new, tabu)
-        state = self._final(state)
-        state, rises = self._without_unneeded(state)
-        return state, self._found(state, rises)
+        return self._without_unneeded(self._final(state))
+
+    def _misfit(self, state: State) -> float:
+        """Return the part of the lines' weighted amplitude missed beyond noise."""
+        refined = state.refined
+        variance = np.maximum(refined.calculated, 1.0)
+        net = float(((self.scan.counts - refined.background) ** 2 / variance).sum())
+        return float(np.sqrt(max(refined.chi2 - refined.freedom, 0.0) / max(net, 1.0)))
 
     def refine(
         self, names: Sequence[str], stretches: Sequence[float], start: State | None = None
@@ -151,12 +167,13 @@ class Identifier:
                 begin = work.scale_index(index)
                 work.parameters[begin : begin + len(own[key])] = own[key]
 
-    def _first(self) -> State:
+    def _firsts(self) -> list[State]:
+        """Return phases to start with, best first, refined alone."""
         trials = [
             self.refine([match.name], [match.stretch])
             for match, _ in self._screen.first_matches(_TRIED_FIRST)
         ]
-        return min(trials, key=self._cost)
+        return sorted(trials, key=self._cost)
 
     def _cost(self, state: State) -> float:
         """Return ln χ², with a price on changed cells."""
@@ -299,8 +316,9 @@ class Identifier:
 def _confidence(
     evidence: LineEvidence, rise: float, stretch: float, alternatives: tuple[str, ...]
 ) -> Confidence:
-    good = evidence.seen >= 3 and evidence.agreement > 0.8 and evidence.significance > 10.0
-    if good and rise > _CLEARLY_WORSE and abs(stretch) < 0.006 and not alternatives:
+    most = evidence.seen >= max(3.0, 0.6 * evidence.own)
+    good = most and evidence.agreement > 0.8 and evidence.significance > 10.0
+    if good and rise > 1.3 and abs(stretch) < 0.006 and not alternatives:
         return "high"
     if evidence.seen >= 2 and evidence.agreement > 0.7 and (rise > 1.04 or good):
         return "medium" if not alternatives or rise > _CLEARLY_WORSE else "low"

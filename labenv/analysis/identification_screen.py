@@ -15,7 +15,7 @@ import numpy as np
 
 from labenv.analysis.peaks import smooth
 from labenv.analysis.twins import line_heights
-from labenv.physics.profiles import add_peaks, two_theta_deg
+from labenv.physics.profiles import add_peaks
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -39,8 +39,10 @@ _FAINT = 0.004  # of the strongest line
 _MOST_LINES = 160
 _STRONG_LINES = 8
 _STRONG = 0.15
-_SHIFT_REACH_DEG = 0.36
+_SHIFT_REACH_DEG, _SHIFT_STEP_DEG = 0.36, 0.12
+_HIGHEST_SINE = 0.9848
 _ALIKE = 0.3
+_LEAST_GAIN = 30.0  # in χ²
 _STRETCH_COST = 0.12  # of the gain, for a change of spacings of one per cent
 
 
@@ -66,6 +68,16 @@ class Screen:
     _columns: NDArray[np.float64] = field(init=False, repr=False)
     _displacement: float = field(default=np.inf, init=False, repr=False)
     _strong: list[NDArray[np.int64]] = field(init=False, repr=False)
+    _lines: list[tuple[NDArray[np.float64], NDArray[np.float64]]] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Pick each phase's lines worth looking at."""
+        self._lines = []
+        for model in self.models.values():
+            heights = line_heights(model.lines)
+            order = np.argsort(-heights)[:_MOST_LINES]
+            order = order[heights[order] > _FAINT * heights[order[0]]]
+            self._lines.append((model.lines.d_a[order], heights[order]))
 
     def first_matches(self, most: int) -> list[tuple[Match, float]]:
         """Return the phases that alone explain most of a scan.
@@ -78,7 +90,7 @@ class Screen:
         """
         scan = self.scan
         best: dict[str, tuple[Match, float]] = {}
-        for shift in np.arange(-_SHIFT_REACH_DEG, _SHIFT_REACH_DEG + 0.01, 0.06):
+        for shift in np.arange(-_SHIFT_REACH_DEG, _SHIFT_REACH_DEG + 0.01, _SHIFT_STEP_DEG):
             self._lay_out(-shift, 0.0)
             for match in self._matches(scan.counts - scan.background, 0.0 * scan.counts, 1.0):
                 held = best.get(match.name)
@@ -100,7 +112,9 @@ class Screen:
         self._lay_out(float(refined.shared[0]), float(refined.shared[1]))
         lines = refined.calculated - refined.background
         found = self._matches(self.scan.counts - refined.calculated, lines, 0.5)
-        others = [match for match in found if match.name not in present and match.gain > 0.0]
+        others = [
+            match for match in found if match.name not in present and match.gain > _LEAST_GAIN
+        ]
         return sorted(others, key=lambda match: -match.gain)[:most]
 
     def alike(
@@ -174,35 +188,32 @@ class Screen:
     def _lay_out(self, displacement_deg: float, zero_deg: float) -> None:
         """Compute the patterns for a displacement, unless they are there."""
         effective = displacement_deg - zero_deg
-        if abs(effective - self._displacement) < 0.1 * self.scan.priors.width_deg:
+        if abs(effective - self._displacement) < 0.25 * self.scan.priors.width_deg:
             return
         self._displacement = effective
         rows = [
-            self._pattern(model, stretch, effective)
-            for model in self.models.values()
+            self._pattern(d_a * (1.0 + stretch), heights, effective)
+            for d_a, heights in self._lines
             for stretch in STRETCHES
         ]
         self._columns = np.stack([row for row, _ in rows])
         self._strong = [strong for _, strong in rows]
 
     def _pattern(
-        self, model: PhaseModel, stretch: float, displacement_deg: float
+        self, d_a: NDArray[np.float64], heights: NDArray[np.float64], displacement_deg: float
     ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return a phase's pattern, shape (M,), and the places of its strong lines."""
+        """Return a pattern of lines, shape (M,), and the places of the strong ones."""
         scan, optics = self.scan, self.scan.optics
-        lines = model.lines
-        heights = line_heights(lines)
-        order = np.argsort(-heights)[:_MOST_LINES]
-        order = order[heights[order] > _FAINT * heights[order[0]]]
         out = np.zeros(optics.points)
         strong = np.empty(0, dtype=np.int64)
         for place, (wavelength, share) in enumerate(optics.lines):
-            angle = two_theta_deg(lines.d_a[order] * (1.0 + stretch), wavelength)
-            seen = np.isfinite(angle)
-            theta = np.radians(angle[seen]) / 2.0
-            area = heights[order][seen] * share
-            area *= np.minimum(1.0, np.sin(theta) / max(scan.priors.overflow[0], 1e-3))
-            centre = angle[seen] - displacement_deg * np.cos(theta)
+            sine = 0.5 * wavelength / d_a
+            seen = sine < _HIGHEST_SINE
+            sine = sine[seen]
+            theta = np.arcsin(sine)
+            area = heights[seen] * share
+            area *= np.minimum(1.0, sine / max(scan.priors.overflow[0], 1e-3))
+            centre = np.degrees(2.0 * theta) - displacement_deg * np.cos(theta)
             width = np.full(len(centre), _WIDER * scan.priors.width_deg)
             eta = np.full(len(centre), _ETA)
             add_peaks(optics.start_deg, optics.step_deg, centre, width, eta, area, _REACH, out)
