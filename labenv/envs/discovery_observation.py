@@ -60,12 +60,10 @@ def discovery_observation_space(settings: DiscoverySettings) -> spaces.Dict:
         "compounds": ([0.0], [float(settings.proposals)]),
         "history": (row_low * settings.history, row_high * settings.history),
     }
-    return spaces.Dict(
-        {
-            name: spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
-            for name, (low, high) in bounds.items()
-        }
-    )
+    return spaces.Dict({
+        name: spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
+        for name, (low, high) in bounds.items()
+    })
 
 
 def element_features(elements: Sequence[str]) -> NDArray[np.float32]:

@@ -26,7 +26,6 @@ from labenv.envs.discovery_observation import (
     element_features,
 )
 from labenv.envs.discovery_settings import make_discovery_settings
-from labenv.physics.potential.hull import ReferenceHull
 from labenv.tasks.options import check_option_names, option_names
 from labenv.tasks.structure_discovery.judge import Judge, Verdict
 from labenv.tasks.structure_discovery.prototypes import DiscoverySpace
@@ -34,8 +33,8 @@ from labenv.tasks.structure_discovery.reading import read_structure
 from labenv.tasks.structure_discovery.systems import (
     DEFAULT_SYSTEMS,
     ChemicalSystem,
+    hull_by,
     reference_hull,
-    reference_table,
 )
 from labenv_schemas.errors import ConfigError
 
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
     from labenv.envs.discovery_observation import Observation
     from labenv.envs.discovery_settings import DiscoverySettings
+    from labenv.physics.potential.hull import ReferenceHull
 
     Step = tuple[Observation, float, bool, bool, dict[str, Any]]
 
@@ -183,7 +183,7 @@ class StructureDiscoveryEnv(gym.Env["Observation", "NDArray[np.int64]"]):
     def _hull(self, system: ChemicalSystem) -> ReferenceHull:
         elements, source = frozenset(system.elements), self._settings.source
         if self._settings.potential is not None:
-            return ReferenceHull(elements, reference_table(elements, source))
+            return hull_by(source, elements)
         hull = reference_hull(elements)
         if hull.model_id != source.model_id:
             raise ConfigError(

@@ -24,4 +24,4 @@ class LennardJonesBackend(Backend):
         from ase.calculators import lj
 
         make: Any = lj.LennardJones
-        return make(sigma=2.2, epsilon=1.0, rc=5.0, smooth=True)
+        return make(sigma=2.2, epsilon=1.0, rc=4.0, smooth=True)

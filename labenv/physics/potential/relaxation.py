@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -58,10 +57,7 @@ def relax(
         return invalid_relaxation(model_id, fault)
     run = _Run(structure, calculator, model_id, settings)
     try:
-        with warnings.catch_warnings():
-            # ASE's cell filter takes a matrix logarithm, exact to 1e-12 where scipy warns.
-            warnings.filterwarnings("ignore", "logm result may be inaccurate", RuntimeWarning)
-            return run.outcome()
+        return run.outcome()
     except (ValueError, RuntimeError, ArithmeticError, np.linalg.LinAlgError) as cause:
         # What a potential raises on an exploding cell: atoms without neighbours, singular cells.
         message = f"the potential failed after {run.steps} steps: {cause}"
@@ -90,7 +86,7 @@ class _Run:
     def outcome(self) -> Relaxation:
         from ase import filters, optimize
 
-        make_movable: Any = filters.FrechetCellFilter
+        make_movable: Any = filters.UnitCellFilter
         make_optimizer: Any = optimize.FIRE
         settings, movable = self._settings, make_movable(self._atoms)
         optimizer = make_optimizer(movable, logfile=None)

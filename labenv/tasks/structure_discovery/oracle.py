@@ -74,15 +74,14 @@ def _polymorphs(system: ChemicalSystem) -> dict[str, list[tuple[float, str]]]:
         above = hull.distance(energy.composition, energy.energy_ev_per_atom)
         if score_of(above.energy_above_hull_ev_per_atom) > 0.0:
             formula = phase_library().get(energy.phase).formula
-            found.setdefault(formula, []).append(
-                (above.energy_above_hull_ev_per_atom, energy.phase)
-            )
+            found.setdefault(formula, []).append((
+                above.energy_above_hull_ev_per_atom,
+                energy.phase,
+            ))
     return found
 
 
-def _action(
-    name: str, system: ChemicalSystem, space: DiscoverySpace
-) -> NDArray[np.int64] | None:
+def _action(name: str, system: ChemicalSystem, space: DiscoverySpace) -> NDArray[np.int64] | None:
     target = phase_library().get(name).structure().get_primitive_structure()
     for candidate in PROTOTYPES:
         places = _mapping(candidate, target, system)

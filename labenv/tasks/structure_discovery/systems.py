@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from pymatgen.core.structure import Structure
 
     from labenv.physics.potential.source import EnergySource
-    from labenv.physics.potential.table import PotentialTable
 
 DEFAULT_SYSTEMS = ("Ba-Ti-O", "Sr-Ti-O", "Ca-Ti-O", "Ni-Ti-O", "Mg-Al-O", "Bi-Fe-O")
 
@@ -71,23 +70,34 @@ def reference_hull(elements: frozenset[str]) -> ReferenceHull:
     return ReferenceHull(elements)
 
 
-def reference_table(elements: frozenset[str], source: EnergySource) -> PotentialTable:
-    """Return the energies of known phases by a potential that has no precomputed ones.
+_HULLS: dict[tuple[str, frozenset[str]], ReferenceHull] = {}
+
+
+def hull_by(source: EnergySource, elements: frozenset[str]) -> ReferenceHull:
+    """Return the hull of known phases by a potential that has no precomputed energies.
 
     Args:
-        elements: Of the system.
         source: Potential.
+        elements: Of the system.
 
     Returns:
-        Energies of the library's ordered phases and of the elements, as they stand.
+        Over the library's ordered phases and the elements, as they stand; computed once per process
+        for each model.
     """
+    key = (source.model_id, elements)
+    if key not in _HULLS:
+        _HULLS[key] = ReferenceHull(elements, table_of(source, _known_structures(elements)))
+    return _HULLS[key]
+
+
+def _known_structures(elements: frozenset[str]) -> dict[str, Structure]:
     structures: dict[str, Structure] = {}
     for phase in phase_library().search(sorted(elements)):
         crystal = phase.structure()
         if crystal.is_ordered:
-            structures[phase.name] = crystal
+            structures[phase.name] = crystal.get_primitive_structure()
     for symbol in sorted(elements):
         found = element_structure(symbol)
         if found is not None:
             structures[f"element-{symbol}"] = found[0]
-    return table_of(source, structures)
+    return structures

@@ -194,16 +194,14 @@ def test_oracle_knows_the_compounds_of_a_system():
 
 def test_oracle_beats_chance_with_chgnet():
     pytest.importorskip("chgnet", reason='needs pip install "labenv[mlip]"')
-    env = gym.make(NAME, systems="Mg-Al-O", proposals=3, max_steps=40, rattle_a=0.0).unwrapped
+    limits = {"proposals": 2, "max_steps": 20, "max_atoms": 6, "rattle_a": 0.0}
+    env = gym.make(NAME, systems="Mg-O", **limits).unwrapped
     env.reset(seed=0)
-    total = sum(env.step(action)[1] for action in oracle_actions(env.system)[:3])
-    assert total > 2.5
-    rng_total = 0.0
-    env.action_space.seed(0)
-    env.reset(seed=0)
-    for _ in range(3):
-        rng_total += env.step(env.action_space.sample())[1]
-    assert rng_total < total
+    best = oracle_actions(env.system)
+    oracle = [env.step(action) for action in best]
+    assert [step[1] for step in oracle] == pytest.approx([1.0], abs=0.01)
+    assert oracle[0][4]["energy_above_hull_ev_per_atom"] == pytest.approx(0.0, abs=1e-3)
+    assert env.step(env._space.action("ZnO", (0, 0)))[1] == 0.0
 
 
 def test_judge_counts_a_find_below_the_hull_but_not_a_failure():
@@ -216,9 +214,7 @@ def test_judge_counts_a_find_below_the_hull_but_not_a_failure():
     energy = potential_table().get("MgO").energy_ev_per_atom
 
     def relaxed(below):
-        return Relaxation(
-            "converged", "x", energy - below, 0.0, 0.0, 0.0, 1, cell.as_dict()
-        )
+        return Relaxation("converged", "x", energy - below, 0.0, 0.0, 0.0, 1, cell.as_dict())
 
     assert Judge(hull).judge(relaxed(0.05)).reward == pytest.approx(1.5, abs=0.01)
     assert Judge(hull).judge(relaxed(0.5)).status == "invalid"
