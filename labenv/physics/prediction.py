@@ -157,7 +157,7 @@ def predict(firing: Firing) -> Prediction:
     if firing.mill_s > 0.0:
         powder = mill(system, powder, np.array([firing.mill_s]))
     program = heat_program([(firing.temperature_k, firing.rate_k_per_s, firing.hold_s)])
-    gas = _gas_pa(system, firing.surroundings)
+    gas = np.array(list(firing.surroundings.pressures_pa(weighed).values()))
     nominal = react(system, powder, program, gas)
     after = system.mass_fractions(nominal.powder.amounts_mol)[0]
     spread = _spread(system, powder, program, gas, firing)
@@ -221,13 +221,6 @@ def _outside_domain(system: ReactionSystem, weighed: Sequence[TabulatedSubstance
         f"no compound of {' and '.join(sorted(everything))} with oxygen is in the tables, so that a "
         "reaction between them could not be seen"
     )
-
-
-def _gas_pa(system: ReactionSystem, surroundings: Surroundings) -> Floats:
-    elements = {e for gas in system.gases for e in gas.elements}
-    names = [gas.name for gas in system.gases]
-    pressures = surroundings.pressures_pa(elements, "NH3" in names)
-    return np.array([pressures[name] for name in names])
 
 
 def _repeat(powder: PowderState, count: int) -> PowderState:

@@ -371,12 +371,16 @@ def _tables(
         {"rate": row["growth"]["size_m"] ** 3 / 3600.0, **row["growth"]}
         for row in content["phases"]
     ]
+    constant = np.exp(exponent)
+    for r, row in enumerate(rows):
+        if "one_way_at" in row:  # at that quotient of gases it stands still instead of turning
+            constant[r] = np.minimum(constant[r], 1.0 / float(row["one_way_at"]))
     rate = _arrhenius(rows, grid, reference_k)
     if rate_factors is not None:
         rate = rate * rate_factors
     return ReactionTables(
         grid_min_k=float(grid[0]),
-        curve=np.ascontiguousarray(np.stack([rate, np.exp(exponent).T], axis=1)),
+        curve=np.ascontiguousarray(np.stack([rate, constant.T], axis=1)),
         growth=_arrhenius(growth, grid, reference_k),
         member=member,
         coefficient=coefficient,

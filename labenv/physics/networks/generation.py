@@ -18,10 +18,12 @@ from labenv.physics.networks.rates import (
     REFERENCE_K,
     Mobility,
     growth_row,
+    one_way,
     rate_factors,
     reaction_row,
 )
 from labenv.physics.reactions import assemble_system, temperature_grid
+from labenv.physics.thermochemistry import STANDARD_PRESSURE_PA
 from labenv.physics.thermochemistry.tables import substance_table
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 
@@ -32,6 +34,9 @@ if TYPE_CHECKING:
     from labenv.physics.reactions import ReactionSystem
     from labenv.physics.thermochemistry.tables import SubstanceTable, TabulatedSubstance
 
+# Between grains that give off CO2 it stands higher than in the furnace; calibrated to CaCO3 powders
+# that decompose from about 650 degC in air, and BaCO3 with CuO that does not react below 800 degC.
+BED_CO2_PA = 700.0
 MARGIN_J_MOL_ATOM = 4000.0
 MOST_PHASES = 40
 T_MIN_K, T_MAX_K = 298.15, 1800.0
@@ -61,12 +66,22 @@ class Surroundings:
     h2o_pa: float = 1000.0
     other_pa: float = 10.0
 
-    def pressures_pa(self, elements: set[str], ammonium: bool) -> dict[str, float]:
-        """Return the pressures of the gases that a system of these elements exchanges, Pa."""
-        found = {"CO2": max(self.co2_pa, 1e-3), "O2": max(self.o2_pa, 1e-3)}
+    def pressures_pa(self, weighed: Sequence[TabulatedSubstance]) -> dict[str, float]:
+        """Return the pressures of the gases that a powder exchanges, between its grains.
+
+        Args:
+            weighed: What the powder is made of.
+
+        Returns:
+            Gas to pressure, Pa, in the order of the system's gases.
+        """
+        elements = {e for substance in weighed for e in substance.elements}
+        bed = BED_CO2_PA if "C" in elements else 1e-3
+        found = {"CO2": max(self.co2_pa, bed), "O2": max(self.o2_pa, 1e-3)}
         if "H" in elements:
             found["H2O"] = max(self.h2o_pa, 1e-3)
         if "N" in elements:
+            ammonium = any({"N", "H"} <= set(substance.elements) for substance in weighed)
             found["NH3" if ammonium else "NO2"] = self.other_pa
         return found
 
@@ -93,8 +108,7 @@ def generate_system(
     weighed = [table.get(name) for name in precursors]
     elements = {e for substance in weighed for e in substance.elements} | {"O", "C"}
     _check_domain(weighed)
-    ammonium = any({"N", "H"} <= set(s.elements) for s in weighed)
-    pressures = surroundings.pressures_pa(elements, ammonium)
+    pressures = surroundings.pressures_pa(weighed)
     everything = grand_potential(table, table.within(elements), pressures)
     names = [substance.name for substance in weighed]
     potential = relevant(everything, names, MARGIN_J_MOL_ATOM)
@@ -134,7 +148,10 @@ def _system(
         )
         given, taken = sum(n > 0 for n in gas.values()), sum(n < 0 for n in gas.values())
         if given <= 2 and taken <= 2:
-            rows.append(reaction_row(potential, reaction, mobility, gas))
+            row = reaction_row(potential, reaction, mobility, gas)
+            if one_way(row, _cations_of(potential, reaction)):
+                row["one_way_at"] = _quotient(gas, pressures)
+            rows.append(row)
             kept.append(reaction)
     names = {phase.name for phase in potential.phases}
     melting = [
@@ -161,6 +178,16 @@ def _system(
     }
     factors = rate_factors(potential, kept, mobility, temperature_grid(T_MIN_K, T_MAX_K))
     return assemble_system(content, potential.phases, tuple(gases), factors)
+
+
+def _cations_of(potential: GrandPotential, reaction: Candidate) -> set[str]:
+    elements = {e for p, _ in reaction.reactants for e in potential.phases[p].elements}
+    return elements - set(GAS_ELEMENTS)
+
+
+def _quotient(gas: Mapping[str, float], pressures: Mapping[str, float]) -> float:
+    """Return the gases' share of a reaction's quotient."""
+    return float(np.prod([(pressures[g] / STANDARD_PRESSURE_PA) ** n for g, n in gas.items()]))
 
 
 def _oriented(

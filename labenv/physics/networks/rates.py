@@ -8,8 +8,7 @@ The rules, each with what it rests on:
   energy is 36 R times it, as of measured ones (212 kJ/mol for BaCO3 + CuO, 243 kJ/mol for
   Y2O3 + CuO, 361 kJ/mol for BaCO3 + TiO2). Contacts whose onset was seen have it in their file.
   Carbonates react from about 0.47 on, since they lose CO2 as they do, and oxides of the same metals
-  with them; a compound's ions move as those of the oxides it is made of do, or as its own melting
-  temperature says, whichever is sooner.
+  with them; a compound's ions move as those of the oxides it is made of do, in the mean.
 - *Driving force.* Flux goes with the driving force while that is small (Schmalzried, Chemical
   Kinetics of Solids (1995)) and no longer where it is large; half way at 1 kJ per mole of atoms.
 - *Competition.* Of the products that one contact may give, that with the largest driving force per
@@ -109,7 +108,8 @@ class Mobility:
         own = TAMMANN * self.melting_k(phase)
         if len(metals) == 1 and not metals.keys() & BASIC:
             return own
-        return min(own, _mean(metals, self._cation_onset, TAMMANN * UNKNOWN_MELTING_K))
+        mixed = _mean(metals, self._cation_onset, TAMMANN * UNKNOWN_MELTING_K)
+        return mixed if len(metals) > 1 else min(own, mixed)
 
     def contact_onset_k(self, phases: Sequence[TabulatedSubstance]) -> float:
         """Return the temperature at which phases in contact begin to react, K."""
@@ -240,6 +240,25 @@ def rate_factors(
             melted = 1.0 / (1.0 + np.exp(-(grid_k - liquid.temperature_k) / 8.0))
             factors[:, r] *= 1.0 + (LIQUID_GAIN - 1.0) * melted
     return factors
+
+
+def one_way(reaction_row: Mapping[str, Any], cations: set[str]) -> bool:
+    """Return whether a reaction that gives off gas cannot in practice be run backwards.
+
+    Only basic oxides take CO2 and water out of air in the hours of a cooling; nothing takes up the
+    ammonia or the nitrous gases that were carried away.
+
+    Args:
+        reaction_row: As `reaction_row` makes it.
+        cations: Elements of its phases that are not exchanged with the gas.
+
+    Returns:
+        Whether it goes forward only.
+    """
+    given = set(reaction_row["products"])
+    if given & {"NH3", "NO2"}:
+        return True
+    return bool(given & {"CO2", "H2O"}) and not reaction_row["contact"] and not cations & BASIC
 
 
 def growth_row(phase: TabulatedSubstance, mobility: Mobility) -> dict[str, float]:
