@@ -1,0 +1,145 @@
+"""The phases that solid-state reactions give are in the library, and their bonds make sense."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+from math import exp
+from typing import TYPE_CHECKING
+
+import pytest
+
+from labenv.physics.structures import phase_library
+
+if TYPE_CHECKING:
+    from pymatgen.core.structure import Structure
+
+NAMES = phase_library().names()
+
+# Length of a bond of valence one to oxygen, angstrom: Brown & Altermatt, Acta Cryst. B41 (1985)
+# 244-247, of the commonest charge of each element (charges of one element differ by 0.03).
+UNIT_BOND_A = {
+    "Al": 1.651, "B": 1.371, "Ba": 2.29, "Bi": 2.09, "C": 1.390, "Ca": 1.967, "Ce": 2.028,
+    "Co": 1.692, "Cr": 1.724, "Cu": 1.679, "Fe": 1.759, "Ge": 1.748, "In": 1.902, "La": 2.172,
+    "Li": 1.466, "Mg": 1.693, "Mn": 1.760, "Mo": 1.907, "Na": 1.80, "Nb": 1.911, "Ni": 1.654,
+    "P": 1.604, "Pb": 2.112, "Si": 1.624, "Sn": 1.905, "Sr": 2.118, "Ti": 1.815, "V": 1.803,
+    "W": 1.921, "Y": 2.014, "Zn": 1.704, "Zr": 1.937,
+}  # fmt: skip
+OTHER_BONDS = {
+    "Pb": {"PbO2": 2.042, "Pb3O4": 2.08},
+    "Cr": {"PbCrO4": 1.794, "SrCrO4": 1.794},
+    "Cu": {"Cu2O": 1.593},
+}
+SOFTNESS_A = 0.37
+SLACK = 0.2  # of the sum over a whole cell; a wrong site or setting moves it by more
+METAL_METAL = {"NbO"}  # niobium bonds to niobium
+PEROXIDES = {"BaO2"}
+
+OXIDES = [name for name in NAMES if "O" in phase_library().get(name).elements]
+TETRAHEDRA_A = {"P": 1.54, "Si": 1.63, "V": 1.72, "Cr": 1.65, "Mo": 1.77, "W": 1.79, "Ge": 1.75}
+TETRAHEDRAL = [
+    *((name, "W") for name in ("CaWO4", "SrWO4", "BaWO4", "PbWO4", "Na2WO4")),
+    *((name, "Mo") for name in ("CaMoO4", "SrMoO4", "BaMoO4", "PbMoO4", "Na2MoO4")),
+    *((name, "V") for name in ("YVO4", "BiVO4", "Cu3V2O8")),
+    *((name, "Si") for name in ("Zn2SiO4", "Co2SiO4", "Mn2SiO4", "Fe2SiO4", "Ca2SiO4-gamma")),
+    *((name, "P") for name in ("YPO4", "LaPO4", "BiPO4", "FePO4", "Li3PO4", "LiFePO4")),
+    *((name, "Cr") for name in ("SrCrO4", "PbCrO4")),
+    *((name, "Ge") for name in ("Bi4Ge3O12", "Fe2GeO4")),
+]
+PRODUCTS = {
+    "Y Fe": "Y3Fe5O12",
+    "Bi Mo": "Bi2MoO6",
+    "Bi W": "Bi2WO6",
+    "Bi V": "BiVO4",
+    "Bi Fe": "BiFeO3 Bi2Fe4O9",
+    "Bi Cu": "CuBi2O4",
+    "Ca W": "CaWO4",
+    "Ca Mo": "CaMoO4",
+    "Fe W": "FeWO4",
+    "Cu W": "CuWO4",
+    "Pb W": "PbWO4",
+    "Pb Mo": "PbMoO4",
+    "Pb Cr": "PbCrO4 Pb2CrO5",
+    "Pb Ti": "PbTiO3",
+    "Ca Fe": "Ca2Fe2O5",
+    "Zn Si": "Zn2SiO4",
+    "Zn Fe": "ZnFe2O4",
+    "Zn Cr": "ZnCr2O4",
+    "Cu V": "Cu2V2O7-alpha Cu3V2O8",
+    "Cu Fe": "CuFe2O4-cubic CuFe2O4-tetragonal",
+    "Y Ba Cu": "YBa2Cu3O7 Y2BaCuO5 Y2Cu2O5 YBa2Cu4O8",
+    "Y V": "YVO4",
+    "Na V": "NaVO3",
+    "Na Nb": "NaNbO3",
+}
+
+
+@cache
+def structure_of(name: str) -> Structure:
+    return phase_library().get(name).structure()
+
+
+def valence_sum_per_oxygen(name: str, structure: Structure | None = None) -> float:
+    """Sum of the cations' bond valences over the charge that the oxygen needs."""
+    structure = structure or structure_of(name)
+    total, oxygen, hydrogen = 0.0, 0.0, 0.0
+    for site, neighbours in zip(structure, structure.get_all_neighbors(4.0), strict=True):
+        oxygen += site.species.get("O", 0.0)
+        for element, amount in site.species.items():
+            symbol = element.symbol
+            hydrogen += amount if symbol in ("H", "D") else 0.0
+            if symbol in UNIT_BOND_A:
+                unit = OTHER_BONDS.get(symbol, {}).get(name, UNIT_BOND_A[symbol])
+                total += amount * sum(
+                    other.species.get("O", 0.0) * exp((unit - other.nn_distance) / SOFTNESS_A)
+                    for other in neighbours
+                )
+    return total / (2.0 * oxygen - hydrogen)
+
+
+@pytest.mark.parametrize("name", sorted(set(OXIDES) - METAL_METAL - PEROXIDES))
+def test_bond_valences_of_the_cell_balance_its_oxygen(name: str) -> None:
+    assert valence_sum_per_oxygen(name) == pytest.approx(1.0, abs=SLACK)
+
+
+def test_a_misplaced_oxygen_unbalances_the_bond_valences() -> None:
+    rutile = phase_library().get("rutile")
+    titanium, oxygen = rutile.sites
+    moved = replace(rutile, sites=(titanium, replace(oxygen, x=0.25, y=0.25)))
+    assert abs(valence_sum_per_oxygen("rutile", moved.structure()) - 1.0) > SLACK
+
+
+@pytest.mark.parametrize(("name", "element"), TETRAHEDRAL)
+def test_oxygen_tetrahedra_have_their_usual_size(name: str, element: str) -> None:
+    structure = structure_of(name)
+    for site, neighbours in zip(structure, structure.get_all_neighbors(2.3), strict=True):
+        if element in site.species:
+            lengths = sorted(n.nn_distance for n in neighbours if "O" in n.species)
+            assert len(lengths) == 4
+            assert sum(lengths) / 4 == pytest.approx(TETRAHEDRA_A[element], abs=0.03)
+
+
+def test_the_library_is_wide_enough_for_the_systems_that_labs_mix() -> None:
+    assert len(NAMES) >= 170
+    elements = set().union(*(phase.elements for phase in phase_library()))
+    cations = "Bi Ca Co Cr Cu Fe Ge Mn Mo Na Nb P Pb Si Sr Ti V W Y Zn"
+    assert set(cations.split()) <= elements
+
+
+@pytest.mark.parametrize("cations", list(PRODUCTS))
+def test_the_products_of_a_pair_of_precursors_are_there(cations: str) -> None:
+    found = {phase.name for phase in phase_library().search([*cations.split(), "O"])}
+    assert set(PRODUCTS[cations].split()) <= found
+
+
+def test_every_phase_cites_its_structure_and_its_density() -> None:
+    for phase in phase_library():
+        assert len(phase.density_source) > 10, phase.name
+        assert any(year in phase.source for year in ("19", "20", "NIST", "JCPDS")), phase.name
+
+
+def test_computed_coordinates_say_so() -> None:
+    computed = [phase for phase in phase_library() if "CHGNet" in phase.source]
+    assert computed
+    for phase in computed:
+        assert "lattice" in phase.source, phase.name
