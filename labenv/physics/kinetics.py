@@ -269,7 +269,7 @@ def _factors(
         raise ProposalError(
             f"kinetic factors need {len(system.reactions)} columns, got {factors.shape}"
         )
-    share = pressure[:, None, :] / STANDARD_PRESSURE_PA
+    share = np.maximum(pressure, system.bed_pa)[:, None, :] / STANDARD_PRESSURE_PA
     quotient = (share ** system.gas_stoichiometry[None]).prod(axis=2)
     both = np.empty((count, len(system.reactions), 2))
     both[:, :, 0], both[:, :, 1] = quotient, factors

@@ -162,7 +162,13 @@ def predict(firing: Firing) -> Prediction:
     after = system.mass_fractions(nominal.powder.amounts_mol)[0]
     spread = _spread(system, powder, program, gas, firing)
     balance = system.mass_fractions(
-        stable_assemblage(system.phases, system.gases, amounts[0], firing.temperature_k, gas)
+        stable_assemblage(
+            system.phases,
+            system.gases,
+            amounts[0],
+            firing.temperature_k,
+            np.maximum(gas, system.bed_pa),
+        )
     )
     names = frozenset(substance.name for substance in weighed)
     phases = tuple(

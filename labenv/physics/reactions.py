@@ -139,6 +139,8 @@ class ReactionSystem:
         gas_stoichiometry: Change of each gas, shape (R, G).
         constants: Constants of the kinetic model, see the file's ``[kinetics]`` table.
         tables: What the integrator reads.
+        bed_pa: Least pressure of each gas between the grains of a powder that gives it off, Pa,
+            shape (G,).
     """
 
     name: str
@@ -160,6 +162,7 @@ class ReactionSystem:
     gas_stoichiometry: Floats
     constants: Mapping[str, float]
     tables: ReactionTables
+    bed_pa: Floats
 
     @property
     def phase_names(self) -> tuple[str, ...]:
@@ -338,6 +341,7 @@ def assemble_system(
         tables=_tables(
             content, phases, gases, melting, (stoichiometry, gas_stoichiometry), rate_factors
         ),
+        bed_pa=np.array([float(content.get("bed_pa", {}).get(name, 0.0)) for name in gas_names]),
     )
 
 

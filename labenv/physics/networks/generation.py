@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # Between grains that give off CO2 it stands higher than in the furnace; calibrated to CaCO3 powders
 # that decompose from about 650 degC in air, and BaCO3 with CuO that does not react below 800 degC.
-BED_CO2_PA = 700.0
+BED_PA = {"CO2": 700.0}
 MARGIN_J_MOL_ATOM = 4000.0
 MOST_PHASES = 40
 T_MIN_K, T_MAX_K = 298.15, 1800.0
@@ -67,7 +67,7 @@ class Surroundings:
     other_pa: float = 10.0
 
     def pressures_pa(self, weighed: Sequence[TabulatedSubstance]) -> dict[str, float]:
-        """Return the pressures of the gases that a powder exchanges, between its grains.
+        """Return the pressures of the gases that a powder exchanges, as the furnace has them.
 
         Args:
             weighed: What the powder is made of.
@@ -76,8 +76,7 @@ class Surroundings:
             Gas to pressure, Pa, in the order of the system's gases.
         """
         elements = {e for substance in weighed for e in substance.elements}
-        bed = BED_CO2_PA if "C" in elements else 1e-3
-        found = {"CO2": max(self.co2_pa, bed), "O2": max(self.o2_pa, 1e-3)}
+        found = {"CO2": max(self.co2_pa, 1e-3), "O2": max(self.o2_pa, 1e-3)}
         if "H" in elements:
             found["H2O"] = max(self.h2o_pa, 1e-3)
         if "N" in elements:
@@ -109,6 +108,9 @@ def generate_system(
     elements = {e for substance in weighed for e in substance.elements} | {"O", "C"}
     _check_domain(weighed)
     pressures = surroundings.pressures_pa(weighed)
+    carbonate = any("C" in substance.elements for substance in weighed)
+    bed = BED_PA if carbonate else {}
+    pressures = {gas: max(pa, bed.get(gas, 0.0)) for gas, pa in pressures.items()}
     everything = grand_potential(table, table.within(elements), pressures)
     names = [substance.name for substance in weighed]
     potential = relevant(everything, names, MARGIN_J_MOL_ATOM)
@@ -119,7 +121,7 @@ def generate_system(
         )
     position = {phase.name: p for p, phase in enumerate(potential.phases)}
     reactions = enumerate_reactions(potential, tuple(position[name] for name in names))
-    return _system(table, potential, reactions, pressures)
+    return _system(table, potential, reactions, pressures, bed)
 
 
 def _check_domain(weighed: Sequence[TabulatedSubstance]) -> None:
@@ -137,6 +139,7 @@ def _system(
     potential: GrandPotential,
     reactions: Sequence[Candidate],
     pressures: Mapping[str, float],
+    bed: Mapping[str, float],
 ) -> ReactionSystem:
     mobility = Mobility(table)
     gases = [table.substances[name] for name in pressures]
@@ -174,6 +177,7 @@ def _system(
         ],
         "melting": melting,
         "kinetics": CONSTANTS,
+        "bed_pa": bed,
         "reactions": rows,
     }
     factors = rate_factors(potential, kept, mobility, temperature_grid(T_MIN_K, T_MAX_K))
