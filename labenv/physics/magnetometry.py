@@ -244,7 +244,8 @@ def small_sphere_factor(radius_m: ArrayLike, depth_m: ArrayLike) -> Floats:
     safe = np.clip(u, 0.05, 700.0)
     full = 1.0 - 3.0 / (safe * np.tanh(safe)) + 3.0 / safe**2
     large = 1.0 - 3.0 / np.maximum(u, 1.0)
-    return np.where(u < 0.05, u**2 / 15.0 - 2.0 * u**4 / 315.0, np.where(u > 700.0, large, full))
+    small = u**2 / 15.0 - 2.0 * u**4 / 315.0
+    return np.asarray(np.where(u < 0.05, small, np.where(u > 700.0, large, full)))
 
 
 def shielding_susceptibility(phases: MagneticPhases, temperature_k: Floats) -> Floats:
