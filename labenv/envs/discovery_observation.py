@@ -38,7 +38,7 @@ _LOWEST_EV, _HIGHEST_EV = -0.3, 5.0
 _ROW = 3 + ACTION_PARTS
 
 
-def discovery_observation_space(settings: DiscoverySettings) -> spaces.Dict:
+def discovery_observation_space(settings: DiscoverySettings) -> spaces.Space[Observation]:
     """Return the observation space.
 
     Args:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from labenv.physics.potential.backends import Backend
 from labenv.physics.potential.relaxation import RelaxationSettings
@@ -58,7 +58,7 @@ def make_discovery_settings(  # noqa: PLR0913 - the arguments of gym.make
     rattle_a: float = 0.01,
     max_steps: int = 100,
     max_atoms: int = 60,
-    potential: Backend | None = None,
+    potential: Any = None,  # noqa: ANN401 - checked below
 ) -> DiscoverySettings:
     """Return checked settings.
 
@@ -71,7 +71,7 @@ def make_discovery_settings(  # noqa: PLR0913 - the arguments of gym.make
             a saddle, 0 to 0.2 angstrom.
         max_steps: Steps of a relaxation at most, 1 to 2000.
         max_atoms: Largest cell, 1 to 200.
-        potential: None for chgnet.
+        potential: A `Backend`; None for chgnet.
 
     Returns:
         The settings.

@@ -12,7 +12,6 @@ samples the action space. All energies are the potential's own, at 0 K.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import gymnasium as gym
@@ -39,7 +38,7 @@ from labenv.tasks.structure_discovery.systems import (
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
     from pymatgen.core.structure import Structure

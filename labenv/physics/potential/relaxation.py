@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -145,4 +146,5 @@ def _plain(structure: Structure) -> dict[str, Any]:
     from pymatgen.core.structure import Structure
 
     bare = Structure(structure.lattice, structure.species, structure.frac_coords)
-    return bare.as_dict(verbosity=0)
+    plain: dict[str, Any] = json.loads(json.dumps(bare.as_dict(verbosity=0)))
+    return plain

@@ -17,7 +17,7 @@ import numpy as np
 from labenv.physics.potential.backends import Backend, ChgnetBackend, chgnet_version
 from labenv.physics.potential.cache import ResultCache, structure_key
 from labenv.physics.potential.relaxation import RelaxationSettings, relax
-from labenv.physics.potential.results import Relaxation, SinglePoint
+from labenv.physics.potential.results import Relaxation, SinglePoint, invalid_relaxation
 from labenv.physics.potential.sanity import fault_of
 from labenv_schemas.errors import ProposalError
 
@@ -60,28 +60,29 @@ class EnergySource:
             ConfigError: If the potential is not installed.
         """
         plain = [light_hydrogen(structure) for structure in structures]
+        faults = [fault_of(structure) for structure in plain]
+        keys = [
+            "" if fault else structure_key(structure, self.model_id)
+            for structure, fault in zip(plain, faults, strict=True)
+        ]
         results: dict[str, SinglePoint] = {}
         waiting: dict[str, Structure] = {}
-        keys = [structure_key(one, self.model_id) if one.is_ordered else "" for one in plain]
         for key, structure in zip(keys, plain, strict=True):
-            if not key or key in results or key in waiting:
-                continue
-            known = self.cache.get(key)
-            if isinstance(known, SinglePoint):
-                results[key] = known
-            elif fault := fault_of(structure):
-                results[key] = SinglePoint(None, None, fault)
-            else:
-                waiting[key] = structure
+            if key and key not in results and key not in waiting:
+                known = self.cache.get(key)
+                if isinstance(known, SinglePoint):
+                    results[key] = known
+                else:
+                    waiting[key] = structure
         if waiting:
             found = self._backend.predict(list(waiting.values()))
             for key, point in zip(waiting, found, strict=True):
                 results[key] = point
                 self.cache.put(key, point)
-        results[""] = SinglePoint(
-            None, None, "a site is shared or partly empty; give an ordered cell"
-        )
-        return [results[key] for key in keys]
+        return [
+            SinglePoint(None, None, fault) if fault else results[key]
+            for key, fault in zip(keys, faults, strict=True)
+        ]
 
     def energies(self, structures: Sequence[Structure]) -> NDArray[np.float64]:
         """Return energies of structures as they stand.
@@ -113,8 +114,9 @@ class EnergySource:
         """
         settings = settings or RelaxationSettings()
         structure = light_hydrogen(structure)
-        if not structure.is_ordered:
-            return relax(structure, None, self.model_id, settings)
+        fault = fault_of(structure, settings.max_atoms)
+        if fault:
+            return invalid_relaxation(self.model_id, fault)
         key = structure_key(structure, self.model_id, repr(dataclasses.astuple(settings)))
         known = self.cache.get(key)
         if isinstance(known, Relaxation):

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 FILE_NAME = "potential_r2scan.json"
 PRIMARY = "chgnet"
 ELEMENT_PREFIX = "element-"
-# r2SCAN itself is within a few per cent of measured volumes; the potential errs by more where it was
-# hardly trained, as on white tin. Set between the lone-pair oxide PbO (12 %) and that.
+# r2SCAN itself is within a few per cent of measured volumes; the potential errs by more where it
+# was hardly trained, as on white tin. Set between the lone-pair oxide PbO (12 %) and that.
 LARGEST_VOLUME_ERROR = 0.15
 
 

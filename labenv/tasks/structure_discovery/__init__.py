@@ -1,4 +1,4 @@
-"""Structure discovery: propose crystals of a chemical system, judged by their energy above its hull."""
+"""Structure discovery: crystals of a chemical system, judged by energy above its hull."""
 
 from labenv.tasks.structure_discovery.judge import Judge, Verdict
 from labenv.tasks.structure_discovery.oracle import known_compounds, oracle_actions, oracle_score

@@ -10,13 +10,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-from labenv.physics.potential.results import Relaxation
 from labenv_schemas.errors import SimulatorError
 
 if TYPE_CHECKING:
     from pymatgen.core.structure import Structure
 
     from labenv.physics.potential.hull import HullDistance, ReferenceHull
+    from labenv.physics.potential.results import Relaxation
 
 Status = Literal["new", "duplicate", "unconverged", "invalid"]
 STATUSES: tuple[Status, ...] = ("new", "duplicate", "unconverged", "invalid")

@@ -6,7 +6,7 @@ import tempfile
 import warnings
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from labenv.physics.potential.sanity import fault_of_lattice
 from labenv.physics.structures.cif import phase_from_cif
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LONGEST_TEXT = 200_000
 
 
-def read_structure(given: Structure | Mapping[str, Any] | str) -> Structure:
+def read_structure(given: object) -> Structure:
     """Read a proposed structure.
 
     Args:

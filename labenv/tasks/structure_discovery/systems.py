@@ -47,7 +47,7 @@ class ChemicalSystem:
         """
         symbols = tuple(name.split("-")) if isinstance(name, str) else ()
         try:
-            pure = all(parse_formula(symbol).elements == {symbol} for symbol in symbols)
+            pure = all(list(parse_formula(symbol).elements) == [symbol] for symbol in symbols)
         except ValueError:
             pure = False
         if not (pure and 1 <= len(symbols) <= 5 and len(set(symbols)) == len(symbols)):
