@@ -34,7 +34,7 @@ _SHAPE_ERROR = 0.02  # of a line's height, from mixing few sizes; found by simul
 _BLOCK = 32  # points over which the shift, in steps, is taken as constant
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def gram_rows(
     rows: Floats | Singles,
     left: int,
@@ -65,7 +65,7 @@ def gram_rows(
             out[a1, b], out[a1, b1], out[a1, b2], out[a1, b3] = t0, t1, t2, t3
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _project(
     weighted: Singles,
     scan: Singles,
@@ -85,7 +85,7 @@ def _project(
         out[k], out[k1], out[k2], out[k3] = s0, s1, s2, s3
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _resample(
     scan: Singles,
     shift_steps: float,
@@ -116,7 +116,7 @@ def _resample(
     return float(gain / points)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _combine(
     design: Singles,
     x: Floats,
@@ -133,7 +133,7 @@ def _combine(
                 out[i] += factor * design[k, i]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _shift_step(
     lines: Singles,
     smooth: Singles,
@@ -150,7 +150,7 @@ def _shift_step(
     return float(-top / bottom)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _fit_quality(
     lines: Singles, smooth: Singles, scan: Singles, own: Singles
 ) -> tuple[float, float, float, float]:
@@ -167,7 +167,7 @@ def _fit_quality(
     return float(chi2), float(scale), float(net), float(own_chi2)
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _weigh(
     lines: Singles,
     smooth: Singles,
@@ -184,7 +184,7 @@ def _weigh(
     return float(ratio / own.shape[0])
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
 def _fill_rows(  # noqa: PLR0913 - a flat numeric kernel
     design: Singles,
     columns: Ints,
@@ -204,7 +204,7 @@ def _fill_rows(  # noqa: PLR0913 - a flat numeric kernel
             row[i] = column[i] * own[i]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _resolved(  # noqa: PLR0913 - a flat numeric kernel
     gram: Floats,
     size: int,
@@ -254,7 +254,7 @@ def _resolved(  # noqa: PLR0913 - a flat numeric kernel
     return number
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _set_uncertainties(  # noqa: PLR0913 - a flat numeric kernel
     factor: Floats,
     columns: Ints,
@@ -286,7 +286,7 @@ def _set_uncertainties(  # noqa: PLR0913 - a flat numeric kernel
         errors[p] = np.sqrt(variance) / total if used else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def _set_undetected(  # noqa: PLR0913 - a flat numeric kernel
     gram: Floats,
     columns: Ints,
@@ -318,7 +318,7 @@ def _set_undetected(  # noqa: PLR0913 - a flat numeric kernel
         errors[p] = min(scale * unit_scale[column] / np.sqrt(max(information, 1e-30)), 1.0)
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
     design: Singles,
     weighted: Singles,

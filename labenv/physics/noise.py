@@ -1,7 +1,15 @@
-"""Counting statistics: Poisson counts whose row depends on its own generator alone."""
+"""Counting statistics: Poisson counts whose row depends on its own generator alone.
+
+A scan of two thousand points needs as many normal deviates. They come from a counter: the row's
+generator gives one 64-bit key, and the i-th pair of deviates is a mix of the key and of i, put
+through a table of the normal distribution's quantiles. So a row's counts can be drawn anywhere in a
+batch, by any thread, without the interpreter.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,8 +23,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    Singles = NDArray[np.float32]
+
 EXACT_BELOW = 30.0
 """Means up to this are drawn exactly; above it by a corrected normal quantile."""
+
+_CELLS = 4096  # of the table of quantiles
+_TAIL = 16  # of its cells at either end, which the second table divides into as many again
 
 
 def poisson_counts(
@@ -39,35 +52,108 @@ def poisson_counts(
         SimulatorError: If a mean is negative or not finite, or the generators do not number N.
 
     Source:
-        Giles 2016, doi:10.1145/2699466 (normal approximation of the inverse Poisson distribution).
+        Giles 2016, doi:10.1145/2699466 (normal approximation of the inverse Poisson distribution);
+        Steele, Lea & Flood 2014, doi:10.1145/2660193.2660195 (mixing a counter).
     """
     if mean.ndim != 2 or len(generators) != len(mean):
         raise SimulatorError(f"means of shape {mean.shape} need as many generators as rows")
     if not all_between(mean, 0.0):
         raise SimulatorError("expected counts must be finite and not negative")
-    counts, deviates = np.empty(mean.shape), np.empty(mean.shape[1])
-    for row, generator in enumerate(generators):
-        generator.standard_normal(out=deviates)
-        if _from_normal(mean[row], deviates, counts[row]) <= EXACT_BELOW:
-            low = mean[row] <= EXACT_BELOW
-            counts[row, low] = generator.poisson(mean[row, low])
+    counts, few = np.empty(mean.shape), np.zeros(len(mean), dtype=np.int64)
+    keys = np.array([generator.bit_generator.random_raw() for generator in generators], np.uint64)
+    _draw_rows(keys, mean, _quantiles(), counts, few)
+    for row in np.flatnonzero(few).tolist():
+        low = mean[row].astype(np.float32) <= EXACT_BELOW
+        counts[row, low] = generators[row].poisson(mean[row, low])
     return counts
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
-def _from_normal(
-    mean: NDArray[np.float64], deviates: NDArray[np.float64], out: NDArray[np.float64]
-) -> float:
-    """Return the lowest mean; fill counts from normal deviates, of no use below `EXACT_BELOW`."""
-    lowest, least = np.inf, np.float32(EXACT_BELOW)
+@lru_cache(maxsize=1)
+def _quantiles() -> Singles:
+    """Return normal quantiles at the edges of equal cells, for the whole and for the low tail."""
+    quantile = NormalDist().inv_cdf
+    fine = 1.0 / (_CELLS * (_CELLS // _TAIL))
+    whole = [quantile(max(i, 0.01) / _CELLS) for i in range(_CELLS // 2)]
+    whole = [*whole, 0.0, *[-value for value in reversed(whole)]]
+    # the outermost cell of all, of one in a million, ends where half of it is further out
+    tail = [quantile(max(i, 0.25) * fine) for i in range(_CELLS + 1)]
+    return np.array([*whole, *tail], dtype=np.float32)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _fill_deviates(key: np.uint64, table: Singles, words: NDArray[np.uint32], out: Singles) -> None:
+    """Fill in normal deviates, two for each count of a counter that starts at the key.
+
+    Args:
+        key: The key.
+        table: As `_quantiles` makes it.
+        words: Room, shape (M + 1,).
+        out: Result, shape (M,).
+    """
+    half = (out.shape[0] + 1) // 2
+    low, high = words[:half], words[half:]
+    for i in range(half):
+        bits = key + np.uint64(i + 1) * np.uint64(0x9E3779B97F4A7C15)
+        bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        bits ^= bits >> np.uint64(31)
+        low[i] = np.uint32(bits)
+        high[i] = np.uint32(bits >> np.uint64(32))
+    share, edge = np.float32(2.0**-20), table[_CELLS - _TAIL]
+    for i in range(out.shape[0]):
+        word = words[i]
+        cell = np.uint64(word >> np.uint32(20))
+        part = np.float32(np.int32(word & np.uint32(0xFFFFF))) * share
+        begin = table[cell]
+        out[i] = begin + part * (table[cell + np.uint64(1)] - begin)
+    for i in range(out.shape[0]):
+        if abs(out[i]) > edge:
+            out[i] = _tail_deviate(words[i], table)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _tail_deviate(word: np.uint32, table: Singles) -> float:
+    """Return the deviate of a word in the outer cells, by the second table."""
+    upper = word >= np.uint32(0x80000000)
+    depth = np.uint32(0xFFFFFFFF) - word if upper else word
+    cell = np.int64(depth >> np.uint32(12)) + _CELLS + 1
+    part = np.float32(np.int32(depth & np.uint32(0xFFF))) * np.float32(2.0**-12)
+    value = table[cell] + part * (table[cell + 1] - table[cell])
+    return float(-value if upper else value)
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _draw_rows(
+    keys: NDArray[np.uint64],
+    mean: NDArray[np.float64],
+    table: Singles,
+    counts: NDArray[np.float64],
+    low: NDArray[np.int64],
+) -> None:
+    """Fill counts, and how many of each row are of no use because their means are too low."""
+    deviates = np.empty(mean.shape[1], dtype=np.float32)
+    words = np.empty(mean.shape[1] + 1, dtype=np.uint32)
+    for row in range(mean.shape[0]):
+        _fill_deviates(keys[row], table, words, deviates)
+        low[row] = _from_normal(mean[row], deviates, counts[row])
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _from_normal(mean: NDArray[np.float64], deviates: Singles, out: NDArray[np.float64]) -> int:
+    """Fill counts from normal deviates.
+
+    Returns:
+        Of how many means, too low for that, they are of no use.
+    """
+    least, low = np.float32(EXACT_BELOW), 0
     one, two, sixth = np.float32(1.0), np.float32(2.0), np.float32(1.0 / 6.0)
     last = np.float32(1.0 / 72.0)
     for i in range(mean.shape[0]):
-        lowest = min(lowest, mean[i])
-        z = np.float32(deviates[i])
-        root = np.sqrt(max(np.float32(mean[i]), least))
+        z, expected = deviates[i], np.float32(mean[i])
+        low += 1 if expected <= least else 0
+        root = np.sqrt(expected if expected > least else least)
         square = z * z
         # a few standard deviations, for which single precision does
         change = root * z + sixth * (square - one) - last * z * (two + square) / root
-        out[i] = max(0.0, np.floor(mean[i] + change + 0.5))
-    return float(lowest)
+        out[i] = np.floor(mean[i] + change + 0.5)
+    return low

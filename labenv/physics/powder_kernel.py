@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def fill_segregation_weights(amounts: Floats, cation: Floats, weights: Floats) -> None:
     """Fill in what a mole of each phase adds to the segregation of its powder's cations.
 
@@ -48,7 +48,7 @@ def fill_segregation_weights(amounts: Floats, cation: Floats, weights: Floats) -
             weights[n, p] = cation[p, 0] * distance / widest if widest > 0.0 else 0.0
 
 
-@njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True, error_model="numpy")
 def renew_rows(
     amounts: Floats, cation: Floats, weights: Floats, radius: Floats, segregation: Floats
 ) -> None:

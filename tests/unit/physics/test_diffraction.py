@@ -315,3 +315,19 @@ def test_impossible_means_are_refused(bad: float) -> None:
 def test_generators_must_match_rows() -> None:
     with pytest.raises(SimulatorError, match="as many generators"):
         poisson_counts(np.ones((2, 3)), [np.random.default_rng(0)])
+
+
+def test_deviates_of_the_counts_are_normal_out_into_the_tails() -> None:
+    from scipy.stats import kstest, norm
+
+    mean = 1e12  # so many that rounding to whole numbers does not show
+    counts = poisson_counts(np.full((1, 1_000_000), mean), [np.random.default_rng(8)])[0]
+    deviate = (counts - mean) / np.sqrt(mean)
+    assert kstest(deviate, "norm").pvalue > 1e-3
+    for edge in (2.5, 3.0, 3.5, 4.0):
+        expected = deviate.size * norm.sf(edge)
+        for beyond in (np.sum(deviate > edge), np.sum(deviate < -edge)):
+            assert abs(beyond - expected) < 4.0 * np.sqrt(expected)
+    assert abs(np.corrcoef(deviate[:-1], deviate[1:])[0, 1]) < 4e-3
+    half = deviate.size // 2  # the two deviates of one count of the counter
+    assert abs(np.corrcoef(deviate[:half], deviate[half:])[0, 1]) < 6e-3
