@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from importlib import import_module
-from pkgutil import iter_modules
 from typing import TYPE_CHECKING
 
 from labenv_schemas.errors import LabEnvError
@@ -65,15 +63,6 @@ class Judged:
         )
 
 
-def all_checks() -> tuple[Check, ...]:
-    """Return the checks of all subjects, by file name."""
-    from labenv.validation import catalogue
-
-    names = sorted(module.name for module in iter_modules(catalogue.__path__))
-    modules = [import_module(f"{catalogue.__name__}.{name}") for name in names]
-    return tuple(check for module in modules for check in module.CHECKS)
-
-
 def judge(check: Check) -> Judged:
     """Compute our value of a check.
 
@@ -92,9 +81,4 @@ def judge(check: Check) -> Judged:
     return Judged(check, value)
 
 
-def judge_all() -> tuple[Judged, ...]:
-    """Compute our values of all checks."""
-    return tuple(judge(check) for check in all_checks())
-
-
-__all__ = ["Check", "Judged", "all_checks", "judge", "judge_all"]
+__all__ = ["Check", "Judged", "judge"]

@@ -244,6 +244,7 @@ def build_table(
     grid = np.array(tabulated["grid_k"])
     melting_k = _joined(systems, "melting_k")
     onset_k = _joined(systems, "onset_k")
+    hindered = _joined(systems, "hindered")
     found: dict[str, TabulatedSubstance] = {}
     for row in tabulated["substances"]:
         gas = row["state"] == "gas"
@@ -264,6 +265,7 @@ def build_table(
             gas=gas,
             melting_k=melting_k.get(name),
             onset_k=onset_k.get(name),
+            hindered=hindered.get(name, 1.0),
         )
     waiting: list[tuple[str, Mapping[str, Any], Mapping[str, str]]] = []
     eutectics: list[Eutectic] = []
