@@ -117,3 +117,19 @@ def test_wrong_grids_and_numbers_are_refused(quantifier: PhaseQuantifier) -> Non
         quantifier.run_batch(np.full((1, SPEC.points), np.nan))
     with pytest.raises(ConfigError, match="at least one"):
         PhaseQuantifier([], SPEC)
+
+
+def test_steps_of_any_size_are_read_as_well(case: tuple) -> None:
+    # Two, three and five points to a bin, and one where a bin would be narrower than a step.
+    weights, phases = case[0][:12], tuple(phase_library().get(name) for name in NAMES)
+    sizes, one = np.full(weights.shape, 6e-8), np.ones(12)
+    for step_deg in (0.012, 0.02, 0.03, 0.05):
+        points = int(60.0 / step_deg) + 1
+        spec = DiffractometerSpec(start_deg=15.0, step_deg=step_deg, points=points)
+        scan = ScanBatch(8.3 * step_deg * one, 5e-5 * one, 0.01 * one, one, one)
+        mean = PatternBasis(phases, spec).mean_counts(SampleBatch(weights, sizes), scan)
+        counts = poisson_counts(mean, [np.random.default_rng(seed) for seed in range(12)])
+        found = PhaseQuantifier(phases, spec).run_batch(counts)
+        assert np.abs(found.weight_fractions - weights).max() < 0.03
+        true = 0.01 - np.degrees(2.0 * 5e-5 / spec.radius_m)
+        assert np.abs(found.shift_deg - true).max() < 0.01
