@@ -40,14 +40,30 @@ TETRAHEDRA_A = {"P": 1.54, "Si": 1.63, "V": 1.72, "Cr": 1.65, "Mo": 1.77, "W": 1
 TETRAHEDRAL = [
     *((name, "W") for name in ("CaWO4", "SrWO4", "BaWO4", "PbWO4", "Na2WO4")),
     *((name, "Mo") for name in ("CaMoO4", "SrMoO4", "BaMoO4", "PbMoO4", "Na2MoO4")),
-    *((name, "V") for name in ("YVO4", "BiVO4", "Cu3V2O8")),
+    *((name, "V") for name in ("YVO4", "BiVO4", "LaVO4", "Ba3V2O8")),
     *((name, "Si") for name in ("Zn2SiO4", "Co2SiO4", "Mn2SiO4", "Fe2SiO4", "Ca2SiO4-gamma")),
     *((name, "P") for name in ("YPO4", "LaPO4", "BiPO4", "FePO4", "Li3PO4", "LiFePO4")),
     *((name, "Cr") for name in ("SrCrO4", "PbCrO4")),
     *((name, "Ge") for name in ("Bi4Ge3O12", "Fe2GeO4")),
 ]
 PRODUCTS = {
-    "Y Fe": "Y3Fe5O12",
+    "Y Fe": "Y3Fe5O12 YFeO3",
+    "Y Ti": "Y2Ti2O7",
+    "Y Mn": "YMnO3 YMn2O5",
+    "Bi Ti": "Bi4Ti3O12 Bi12TiO20",
+    "Bi Nb": "Bi3NbO7",
+    "Bi Si": "Bi4Si3O12 Bi12SiO20",
+    "Sr W": "SrWO4",
+    "Sr Fe": "SrFeO3 Sr2Fe2O5 Sr3Fe2O7 SrFe12O19",
+    "Sr Ti": "SrTiO3 Sr2TiO4 Sr3Ti2O7",
+    "Zn Nb": "ZnNb2O6",
+    "Zn V": "Zn2V2O7 Zn3V2O8",
+    "Co Ti": "CoTiO3 Co2TiO4",
+    "Co Fe": "CoFe2O4",
+    "Cu Cr": "CuCrO2 CuCr2O4",
+    "Na W": "Na2WO4",
+    "Li La Zr": "Li7La3Zr2O12-cubic Li7La3Zr2O12-tetragonal La2Zr2O7",
+    "La Cu": "La2CuO4",
     "Bi Mo": "Bi2MoO6",
     "Bi W": "Bi2WO6",
     "Bi V": "BiVO4",
@@ -61,7 +77,7 @@ PRODUCTS = {
     "Pb Mo": "PbMoO4",
     "Pb Cr": "PbCrO4 Pb2CrO5",
     "Pb Ti": "PbTiO3",
-    "Ca Fe": "Ca2Fe2O5",
+    "Ca Fe": "CaFe2O4 Ca2Fe2O5",
     "Zn Si": "Zn2SiO4",
     "Zn Fe": "ZnFe2O4",
     "Zn Cr": "ZnCr2O4",
@@ -79,9 +95,9 @@ def structure_of(name: str) -> Structure:
     return phase_library().get(name).structure()
 
 
-def valence_sum_per_oxygen(name: str, structure: Structure | None = None) -> float:
+def valence_sum_per_oxygen(name: str, moved: Structure | None = None) -> float:
     """Sum of the cations' bond valences over the charge that the oxygen needs."""
-    structure = structure or structure_of(name)
+    structure = structure_of(name) if moved is None else moved
     total, oxygen, hydrogen = 0.0, 0.0, 0.0
     for site, neighbours in zip(structure, structure.get_all_neighbors(4.0), strict=True):
         oxygen += site.species.get("O", 0.0)
@@ -120,7 +136,7 @@ def test_oxygen_tetrahedra_have_their_usual_size(name: str, element: str) -> Non
 
 
 def test_the_library_is_wide_enough_for_the_systems_that_labs_mix() -> None:
-    assert len(NAMES) >= 170
+    assert len(NAMES) >= 300
     elements = set().union(*(phase.elements for phase in phase_library()))
     cations = "Bi Ca Co Cr Cu Fe Ge Mn Mo Na Nb P Pb Si Sr Ti V W Y Zn"
     assert set(cations.split()) <= elements
