@@ -104,3 +104,44 @@ def test_yttrium_barium_cuprate_takes_up_oxygen_on_cooling() -> None:
     parts = {"YBa2Cu3O6": -1.0, "O2": -0.5, "YBa2Cu3O7": 1.0}
     assert _reaction_j_mol(parts, 1173.0) - 0.5 * _oxygen_j(1173.0, 1.0) > 0.0
     assert _reaction_j_mol(parts, 700.0) - 0.5 * _oxygen_j(700.0, 1.0) < 0.0
+
+
+# Products less reactants, oxygen pressure in atm, temperature at which the change is published.
+PUBLISHED: dict[str, tuple[dict[str, float], float, float]] = {
+    "BaO2 gives off oxygen in air (Wagman 1982)": ({"BaO2": -1, "BaO": 1, "O2": 0.5}, 0.21, 985.0),
+    "Ca3Co4O9 decomposes in air (Sedmidubsky 2012)": (
+        {"Ca3Co4O9": -1, "Ca3Co2O6": 1, "CoO": 2, "O2": 0.5},
+        0.21,
+        1199.0,
+    ),
+    "Ca2PbO4 decomposes in air (phase diagram)": (
+        {"Ca2PbO4": -1, "CaO": 2, "PbO": 1, "O2": 0.5},
+        0.21,
+        1253.0,
+    ),
+    "CaCu2O3 forms on heating (phase diagram)": (
+        {"CaCu2O3": 1, "Ca2CuO3": -0.5, "CuO": -1.5},
+        0.21,
+        1258.0,
+    ),
+    "Nb6Sn5 melts to Nb3Sn (Charlesworth 1970)": ({"Nb6Sn5": -1, "Nb3Sn": 2, "Sn": 3}, 1.0, 1203.0),
+    "YBa2Cu4O8 loses CuO in oxygen (Karpinski 1988)": (
+        {"YBa2Cu4O8": -1, "YBa2Cu3O6": 1, "CuO": 1, "O2": 0.5},
+        1.0,
+        1110.0,
+    ),
+    "YCrO4 gives off oxygen in air": ({"YCrO4": -1, "YCrO3": 1, "O2": 0.5}, 0.21, 890.0),
+    "Co3O4 gives off oxygen in air": ({"Co3O4": -1, "CoO": 3, "O2": 0.5}, 0.21, 1200.0),
+}
+
+
+@pytest.mark.parametrize("case", PUBLISHED)
+def test_a_change_comes_at_the_published_temperature(case: str) -> None:
+    parts, oxygen_atm, temperature_k = PUBLISHED[case]
+    margin_k = 40.0
+
+    def change(at_k: float) -> float:
+        return _reaction_j_mol(parts, at_k) + parts.get("O2", 0.0) * _oxygen_j(at_k, oxygen_atm)
+
+    assert change(temperature_k - margin_k) > 0.0
+    assert change(temperature_k + margin_k) < 0.0
