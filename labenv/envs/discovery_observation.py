@@ -17,7 +17,7 @@ history               (H*9,)    present, score, energy above the hull, action; n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -60,10 +60,11 @@ def discovery_observation_space(settings: DiscoverySettings) -> spaces.Space[Obs
         "compounds": ([0.0], [float(settings.proposals)]),
         "history": (row_low * settings.history, row_high * settings.history),
     }
-    return spaces.Dict({
+    boxes: dict[str, spaces.Space[Any]] = {
         name: spaces.Box(np.array(low, np.float32), np.array(high, np.float32))
         for name, (low, high) in bounds.items()
-    })
+    }
+    return cast("spaces.Space[Observation]", spaces.Dict(boxes))
 
 
 def element_features(elements: Sequence[str]) -> NDArray[np.float32]:

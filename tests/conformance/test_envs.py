@@ -8,18 +8,37 @@ import pytest
 import labenv  # noqa: F401 - registers
 from labenv.registration import ENVIRONMENTS
 from labenv.testing.env import EnvContract
+from labenv.testing.potential import LennardJonesBackend
 
-SETTINGS = {
+SYNTHESIS = {
     "discrete": {},
     "continuous": {"action_type": "continuous"},
     "parallel": {"parallelism": 3},
     "short": {"budget": {"experiments": 4, "lab_time": "300 h"}, "history": 0},
     "failing": {"lab": {"machine_failure_rate": 0.02}, "machine_failure": "continue"},
 }
+# Another environment is run with its own settings; those of one that is not here are its defaults.
+DISCOVERY = {"proposals": 7, "max_steps": 4, "max_atoms": 12}
+SETTINGS = {
+    "labenv/SolidStateSynthesis-v0": SYNTHESIS,
+    "labenv/StructureDiscovery-v0": {
+        "several systems": {"potential": LennardJonesBackend(), **DISCOVERY},
+        "one system": {
+            "potential": LennardJonesBackend(),
+            **DISCOVERY,
+            "systems": "Ba-Ti-O",
+            "history": 0,
+        },
+    },
+}
+CASES = [
+    pytest.param(name, settings, id=f"{name}-{kind}")
+    for name in ENVIRONMENTS
+    for kind, settings in SETTINGS.get(name, {"default": {}}).items()
+]
 
 
-@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
-@pytest.mark.parametrize("name", ENVIRONMENTS)
+@pytest.mark.parametrize(("name", "settings"), CASES)
 class TestEveryEnvironment(EnvContract):
     @pytest.fixture
     def make_env(self, name, settings):
