@@ -564,7 +564,7 @@ def _move(
         r, side = pick[j, 0], pick[j, 1]
         extent = flow[2, j] * matrix[slot[pick[j, 2]], size]
         x[target, reach] -= extent * sample.mixed[r, side]
-        for place in range(5):
+        for place in range(member.shape[2]):
             p, q = member[r, side, place], member[r, 1 - side, place]
             if p >= 0:
                 x[target, p] -= extent * coefficient[r, side, place]

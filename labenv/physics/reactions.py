@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
 
 GRID_STEP_K = 2.0
+PLACES = 6  # of a reaction's side: three condensed phases, then three gases
 LAWS = ("layer", "surface", "bulk")
 _BALANCED = 1e-9  # atoms per mole of reaction that may be missing by rounding
 _SIDES = ("reactants", "products")
@@ -88,15 +89,15 @@ class ReactionTables(NamedTuple):
 
     Few arrays with several things in each, because every array that compiled code takes out of a
     tuple costs it a count of references. Side 0 of a reaction is the reactants', side 1 the
-    products'; a side has three places for condensed phases, the core first, and two for gases.
+    products'; a side has three places for condensed phases, the core first, and three for gases.
 
     Attributes:
         grid_min_k: First temperature of the grid, K; the grid's step is `GRID_STEP_K`.
         curve: At [k, 0, r] the rate (by law m^2/s, m/s or 1/s), at [k, 1, r] exp(ΔG°/RT), above 1
             of which the reaction runs backwards at 1 bar of gas; shape (K, 2, R).
         growth: d(size^3)/dt of each phase's crystallites, m^3/s, shape (K, P).
-        member: Phases (0 to P-1) and gases (from P on) of each side, -1 for none, shape (R, 2, 5).
-        coefficient: Formula units of each member, 0 for none, shape (R, 2, 5).
+        member: Phases (0 to P-1) and gases (from P on) of each side, -1 for none, shape (R, 2, 6).
+        coefficient: Formula units of each member, 0 for none, shape (R, 2, 6).
         kind: Index into `LAWS`, 1 where mixing limits, and the condensed phases of each side as
             bits of a number, shape (R, 4).
         cation: Cations per formula unit, then the share of each cation, shape (P, 1 + C).
@@ -422,9 +423,9 @@ def _check_reaction(
         raise ConfigError(f"{_equation(row)}: core {row['core']!r} is no reactant")
     for key in _SIDES:
         solids = sum(name in phases for name in row[key])
-        if not 1 <= solids <= 3 or len(row[key]) - solids > 2:
+        if not 1 <= solids <= 3 or len(row[key]) - solids > 3:
             raise ConfigError(
-                f"{_equation(row)}: one to three condensed phases and at most two gases a side"
+                f"{_equation(row)}: one to three condensed phases and at most three gases a side"
             )
 
 
@@ -444,8 +445,8 @@ def _bits(side: Mapping[str, float], names: tuple[str, ...]) -> int:
 def _sides(
     rows: list[Mapping[str, Any]], names: tuple[str, ...], gases: tuple[str, ...]
 ) -> tuple[Ints, Floats]:
-    member = np.full((len(rows), 2, 5), -1, dtype=np.int64)
-    coefficient = np.zeros((len(rows), 2, 5))
+    member = np.full((len(rows), 2, PLACES), -1, dtype=np.int64)
+    coefficient = np.zeros((len(rows), 2, PLACES))
     for r, row in enumerate(rows):
         for side, key in enumerate(_SIDES):
             solids = sorted((n for n in row[key] if n in names), key=row["core"].__ne__)

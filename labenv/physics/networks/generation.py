@@ -111,7 +111,8 @@ def generate_system(
     carbonate = any("C" in substance.elements for substance in weighed)
     bed = BED_PA if carbonate else {}
     pressures = {gas: max(pa, bed.get(gas, 0.0)) for gas, pa in pressures.items()}
-    everything = grand_potential(table, table.within(elements), pressures)
+    allowed = [p for p in table.within(elements) if p in weighed or _ordinary(p, pressures)]
+    everything = grand_potential(table, allowed, pressures)
     names = [substance.name for substance in weighed]
     potential = relevant(everything, names, MARGIN_J_MOL_ATOM)
     if len(potential.phases) > MOST_PHASES:
@@ -122,6 +123,22 @@ def generate_system(
     position = {phase.name: p for p, phase in enumerate(potential.phases)}
     reactions = enumerate_reactions(potential, tuple(position[name] for name in names))
     return _system(table, potential, reactions, pressures, bed)
+
+
+def _ordinary(phase: TabulatedSubstance, pressures: Mapping[str, float]) -> bool:
+    """Return whether a phase may form under a gas with oxygen in it.
+
+    Nitrogen, carbon and hydrogen do not come to equilibrium with one another in a furnace: what was
+    weighed in as ammonium leaves as ammonia and makes no azide, though equilibrium would.
+    """
+    counts = phase.elements
+    if counts.keys() & {"C", "N", "H"} and "O" not in counts:
+        return False
+    if "N" in counts and ("H" in counts) != ("NH3" in pressures):
+        return False
+    if "C" in counts and counts["O"] < 3.0 * counts["C"]:
+        return False
+    return not ("N" in counts and "H" not in counts and counts["O"] < 2.5 * counts["N"])
 
 
 def _check_domain(weighed: Sequence[TabulatedSubstance]) -> None:
@@ -150,7 +167,7 @@ def _system(
             candidate, _gas_balance(potential, candidate, tuple(pressures))
         )
         given, taken = sum(n > 0 for n in gas.values()), sum(n < 0 for n in gas.values())
-        if given <= 2 and taken <= 2:
+        if given <= 3 and taken <= 3:
             row = reaction_row(potential, reaction, mobility, gas)
             if one_way(row, _cations_of(potential, reaction)):
                 row["one_way_at"] = _quotient(gas, pressures)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 GAS_ELEMENTS = ("O", "C", "H", "N")
-TEMPERATURES_K = np.arange(500.0, 1601.0, 100.0)
+TEMPERATURES_K = np.arange(400.0, 1601.0, 100.0)
 
 
 @dataclass(frozen=True)

@@ -257,7 +257,9 @@ def one_way(reaction_row: Mapping[str, Any], cations: set[str]) -> bool:
     given = set(reaction_row["products"])
     if given & {"NH3", "NO2"}:
         return True
-    return bool(given & {"CO2", "H2O"}) and not reaction_row["contact"] and not cations & BASIC
+    if "H2O" in given:
+        return not cations <= BASIC
+    return "CO2" in given and not reaction_row["contact"] and not cations & BASIC
 
 
 def growth_row(phase: TabulatedSubstance, mobility: Mobility) -> dict[str, float]:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import json
 import tomllib
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
@@ -264,8 +264,6 @@ def build_table(
             sources=sources,
             gas=gas,
             melting_k=melting_k.get(name),
-            onset_k=onset_k.get(name),
-            hindered=hindered.get(name, 1.0),
         )
     waiting: list[tuple[str, Mapping[str, Any], Mapping[str, str]]] = []
     eutectics: list[Eutectic] = []
@@ -285,6 +283,13 @@ def build_table(
             for row in content.get("contacts", ())
         ]
     _add_rows(found, waiting, grid)
+    for name in (onset_k.keys() | hindered.keys()) & found.keys():
+        substance = found[name]
+        found[name] = replace(
+            substance,
+            onset_k=onset_k.get(name, substance.onset_k),
+            hindered=hindered.get(name, substance.hindered),
+        )
     return SubstanceTable(found, tuple(eutectics), tuple(contacts), titles)
 
 
