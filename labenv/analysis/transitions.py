@@ -122,9 +122,12 @@ def resistive_transition(curve: ResistanceCurve) -> ResistiveTransition:
     top = t[steepest + 1] if onset is None else onset.value
     normal = float(np.interp(top, t, line))
     zero = _zero(t, r, normal, found[_MIDPOINT])
+    hidden = 4.0 * _zero_noise(t, r) / normal
     if zero is None:
-        left = max(float(r[0] / line[0]), 0.0)
-        warnings.append(f"{left:.2%} of the normal resistance remains at {t[0]:.4g} K")
+        left = f"{max(float(r[0] / line[0]), 0.0):.2%} (noise {hidden:.2%})"
+        warnings.append(f"{left} of the normal resistance remains at {t[0]:.4g} K")
+    elif hidden > 0.02:
+        warnings.append(f"zero is known to {hidden:.1%} of the normal resistance only")
     return ResistiveTransition(
         status="not_reached_zero" if zero is None else "ok",
         onset_k=onset,
@@ -312,7 +315,7 @@ def _zero_noise(t: Floats, r: Floats) -> float:
 
 def _zero(t: Floats, r: Floats, normal: float, midpoint: Reading | None) -> Reading | None:
     limit = max(4.0 * _zero_noise(t, r), _ZERO * normal)
-    if limit > 0.1 * normal:  # noise hides what would have to be seen
+    if limit > 0.4 * normal:  # noise hides what would have to be seen
         return None
     middle = np.median(np.stack([r[:-2], r[1:-1], r[2:]]), axis=0)  # one stray reading is none
     gone = abs(np.concatenate([r[:1], middle, r[-1:]])) <= limit

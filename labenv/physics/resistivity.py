@@ -30,7 +30,7 @@ RUN_COST_S = 14400.0
 PERCOLATION_THRESHOLD = 1.0 / 3.0
 LOW_TEMPERATURE_LIMIT = 124.431  # 120 ζ(5), of the integral to infinity
 _GRID = np.geomspace(0.01, 20.0, 1500)  # T/Θ
-_STEPS = 200  # halvings of the bracket; enough for any ratio of conductivities
+_STEPS = 200  # at most; halving alone would do with 60
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ def effective_resistivity(
 ) -> Floats:
     """Return the resistivity of a mixture by Bruggeman's symmetric effective medium.
 
-    The root of ``Σ f (σ - s)/(σ + 2 s) = 0`` is bracketed and halved in the logarithm of s.
+    The root of ``Σ f (σ - s)/(σ + 2 s) = 0`` is bracketed in the logarithm of s.
 
     Args:
         resistivity_ohm_m: Normal resistivity of each phase, ohm m, above 0, shape (N, P, T).
@@ -225,14 +225,33 @@ def effective_resistivity(
     room = np.log(np.maximum(1.0 - 3.0 * perfect, 1e-12))
     low = np.min(np.where(share > 1e-12, relative, 0.0), axis=1)
     high = np.where(short, 0.0, -room) + 1e-9
+    shares, ratios = (np.moveaxis(array, 1, 0)[:, ~short] for array in (share, relative))
+    log_s = np.zeros(short.shape)
+    log_s[~short] = _balance(shares, ratios, perfect[~short], low[~short], high[~short])
+    return np.where(short, 0.0, np.exp(-(log_s + scale)))
+
+
+def _balance(share: Floats, relative: Floats, perfect: Floats, low: Floats, high: Floats) -> Floats:
+    """Return the root ln s of each cell by Newton's steps that stay within a halved bracket.
+
+    Cells that have converged are left alone, so that no cell depends on its neighbours.
+    """
+    root, active = 0.5 * (low + high), np.arange(low.size)
     for _ in range(_STEPS):
-        middle = 0.5 * (low + high)
-        ratio = np.exp(np.clip(relative - middle[:, None, :], -700.0, 700.0))
-        balance = (share * (ratio - 1.0) / (ratio + 2.0)).sum(axis=1) + perfect
-        low, high = np.where(balance > 0.0, middle, low), np.where(balance > 0.0, high, middle)
-        if bool((high - low < 1e-12).all()):
+        x = root[active]
+        ratio = np.exp(np.clip(relative[:, active] - x, -700.0, 700.0))
+        value = (share[:, active] * (ratio - 1.0) / (ratio + 2.0)).sum(axis=0) + perfect[active]
+        slope = -(share[:, active] * 3.0 * ratio / (ratio + 2.0) ** 2).sum(axis=0)
+        below = value > 0.0
+        low[active] = np.where(below, x, low[active])
+        high[active] = np.where(below, high[active], x)
+        newton = x - value / np.minimum(slope, -1e-300)
+        inside = (newton > low[active]) & (newton < high[active])
+        root[active] = np.where(inside, newton, 0.5 * (low[active] + high[active]))
+        active = active[abs(root[active] - x) > 1e-12 * (1.0 + abs(x))]
+        if active.size == 0:
             break
-    return np.where(short, 0.0, np.exp(-(0.5 * (low + high) + scale)))
+    return root
 
 
 def mixture_resistivity(
