@@ -18,14 +18,15 @@ from labenv_schemas.errors import ProposalError
 ONE_BAR, AIR = 1.0e5, 2.1e4
 HOUR = 3600.0
 
-# (temperature K, oxygen pressure Pa, y, tolerance). The tolerance is what data sets differ by.
+# (temperature K, oxygen pressure Pa, y, tolerance). The tolerance is what data sets differ by,
+# and what is uncertain about figures recalled, not digitised.
 PUBLISHED = [
     # Liang, Bonn & Hardy, Phys. Rev. B 73 (2006) 180505: optimal crystals, O2 at about 500 degC
     (773.0, ONE_BAR, 6.92, 0.03),
-    # Kishio et al. 1987 (read from the figure): delta about 0.4 at 700 and 0.6 at 900 degC in O2
+    # Kishio et al. 1987 (figure): delta about 0.4 at 700 and 0.6 at 900 degC in O2
     (973.0, ONE_BAR, 6.60, 0.06),
     (1173.0, ONE_BAR, 6.38, 0.06),
-    # Gallagher, Adv. Ceram. Mater. 2 (1987) 632 (read from the figure): about 6.3 in air
+    # Gallagher, Adv. Ceram. Mater. 2 (1987) 632 (figure): about 6.3 in air
     (1173.0, AIR, 6.29, 0.06),
 ]
 
