@@ -5,8 +5,10 @@ c = (y - 6)/2; the order parameter x above zero is the orthorhombic phase. The G
 assessment of the published pressures, compositions and heats, here solved once on a grid.
 
 Exchange: the mean oxygen content of a grain tends to equilibrium at the rate of the slowest
-diffusion mode of a sphere, ``pi^2 D / R^2`` with D the chemical diffusivity. Left out: reactions at the surface, which limit the release of oxygen into inert gas (1.7 eV: Tu,
-Yeh, Park & Tsuei, Phys. Rev. B 39 (1989) 304), the pores of a pellet, and the decomposition of
+diffusion mode of a sphere, ``pi^2 D / R^2`` with D the chemical diffusivity.
+
+Left out: reactions at the surface, which limit the release of oxygen into inert gas (1.7 eV: Tu,
+Yeh, Park & Tsuei, Phys. Rev. B 39 (1989) 304); the pores of a pellet; and the decomposition of
 YBa2Cu3Oy at low pressure (below 40 Pa of oxygen at 850 degC: Ahn, Beyers and others, Physica C,
 1989), which is not y's business.
 """
