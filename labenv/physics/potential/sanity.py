@@ -34,7 +34,7 @@ def fault_of(structure: Structure, max_atoms: int = MAX_ATOMS) -> str:
     Returns:
         A sentence, or an empty text if nothing is wrong.
     """
-    return _fault_of_contents(structure, max_atoms) or _fault_of_distances(structure)
+    return fault_of_contents(structure, max_atoms) or _fault_of_distances(structure)
 
 
 def fault_of_lattice(structure: Structure) -> str:
@@ -56,7 +56,16 @@ def fault_of_lattice(structure: Structure) -> str:
     return ""
 
 
-def _fault_of_contents(structure: Structure, max_atoms: int) -> str:
+def fault_of_contents(structure: Structure, max_atoms: int = MAX_ATOMS) -> str:
+    """Return what is wrong with a structure apart from its distances; see `fault_of`.
+
+    Args:
+        structure: Any structure.
+        max_atoms: Largest cell taken.
+
+    Returns:
+        A sentence, or an empty text if nothing is wrong.
+    """
     if not 1 <= len(structure) <= max_atoms:
         return f"the cell has {len(structure)} atoms; 1 to {max_atoms} are taken"
     if not structure.is_ordered:

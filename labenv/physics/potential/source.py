@@ -18,7 +18,7 @@ from labenv.physics.potential.backends import Backend, ChgnetBackend, chgnet_ver
 from labenv.physics.potential.cache import ResultCache, structure_key
 from labenv.physics.potential.relaxation import RelaxationSettings, relax
 from labenv.physics.potential.results import Relaxation, SinglePoint, invalid_relaxation
-from labenv.physics.potential.sanity import fault_of
+from labenv.physics.potential.sanity import fault_of, fault_of_contents
 from labenv_schemas.errors import ProposalError
 
 if TYPE_CHECKING:
@@ -60,29 +60,29 @@ class EnergySource:
             ConfigError: If the potential is not installed.
         """
         plain = [light_hydrogen(structure) for structure in structures]
-        faults = [fault_of(structure) for structure in plain]
+        faults = [fault_of_contents(structure) for structure in plain]
         keys = [
-            "" if fault else structure_key(structure, self.model_id)
+            fault or structure_key(structure, self.model_id)
             for structure, fault in zip(plain, faults, strict=True)
         ]
-        results: dict[str, SinglePoint] = {}
+        results = {fault: SinglePoint(None, None, fault) for fault in faults if fault}
         waiting: dict[str, Structure] = {}
         for key, structure in zip(keys, plain, strict=True):
-            if key and key not in results and key not in waiting:
-                known = self.cache.get(key)
-                if isinstance(known, SinglePoint):
-                    results[key] = known
-                else:
-                    waiting[key] = structure
+            if key in results or key in waiting:
+                continue
+            known = self.cache.get(key)
+            if isinstance(known, SinglePoint):
+                results[key] = known
+            elif fault := fault_of(structure):
+                results[key] = SinglePoint(None, None, fault)
+            else:
+                waiting[key] = structure
         if waiting:
             found = self._backend.predict(list(waiting.values()))
             for key, point in zip(waiting, found, strict=True):
                 results[key] = point
                 self.cache.put(key, point)
-        return [
-            SinglePoint(None, None, fault) if fault else results[key]
-            for key, fault in zip(keys, faults, strict=True)
-        ]
+        return [results[key] for key in keys]
 
     def energies(self, structures: Sequence[Structure]) -> NDArray[np.float64]:
         """Return energies of structures as they stand.
@@ -114,13 +114,16 @@ class EnergySource:
         """
         settings = settings or RelaxationSettings()
         structure = light_hydrogen(structure)
-        fault = fault_of(structure, settings.max_atoms)
+        fault = fault_of_contents(structure, settings.max_atoms)
         if fault:
             return invalid_relaxation(self.model_id, fault)
         key = structure_key(structure, self.model_id, repr(dataclasses.astuple(settings)))
         known = self.cache.get(key)
         if isinstance(known, Relaxation):
             return known
+        fault = fault_of(structure, settings.max_atoms)
+        if fault:
+            return invalid_relaxation(self.model_id, fault)
         with self._backend.quiet():
             found = relax(structure, self._backend.calculator(), self.model_id, settings)
         self.cache.put(key, found)
