@@ -89,7 +89,10 @@ def element_structure(symbol: str) -> tuple[Structure, str] | None:
     from ase.build import bulk
     from pymatgen.io.ase import AseAtomsAdaptor
 
-    crystal: Any = bulk(symbol)
+    try:
+        crystal: Any = bulk(symbol)
+    except (ValueError, KeyError):  # the table has no basis or angle for some
+        return None
     return AseAtomsAdaptor.get_structure(crystal), CRYSTAL_SOURCE
 
 

@@ -80,15 +80,15 @@ def precompute(source: EnergySource, path: Path) -> dict[str, int]:
     Returns:
         Numbers of phases by what became of them.
     """
-    old = read(path)["phases"]
+    old, everything = read(path)["phases"], list(subjects())
     fresh: dict[str, Any] = {}
-    skipped: dict[str, str] = {}
-    counts = {"kept": 0, "converged": 0, "unconverged": 0, "invalid": 0, "skipped": 0}
+    skipped = {name: text for name, _, structure, text in everything if structure is None}
+    known = {name for name, *_ in everything}
+    counts = {"kept": 0, "converged": 0, "unconverged": 0, "invalid": 0, "skipped": len(skipped)}
+    merge(path, fresh, skipped, known)
     saved_s = time.monotonic()
-    for name, formula, structure, text in subjects():
+    for name, formula, structure, _ in everything:
         if structure is None:
-            skipped[name] = text
-            counts["skipped"] += 1
             continue
         key = structure_key(structure, "")
         entry = old.get(name)
@@ -100,9 +100,9 @@ def precompute(source: EnergySource, path: Path) -> dict[str, int]:
         _LOG.info("%s %s %s %s", name, found.status, found.energy_ev_per_atom, found.message)
         fresh[name] = _entry(formula, structure, key, source.model_id, found)
         if time.monotonic() - saved_s > _SAVE_EVERY_S:
-            merge(path, fresh, skipped)
+            merge(path, fresh, skipped, known)
             saved_s = time.monotonic()
-    merge(path, fresh, skipped, {name for name, *_ in subjects()})
+    merge(path, fresh, skipped, known)
     return counts
 
 
