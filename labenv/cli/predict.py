@@ -20,7 +20,10 @@ from labenv_schemas.errors import ConfigError
 if TYPE_CHECKING:
     from labenv.physics.networks import Surroundings
     from labenv.physics.prediction import Prediction
+    from labenv_schemas.proposal import Heat
 
+ROOM_AIR_WATER_PA = 1000.0  # 45 % relative humidity at 20 degC
+DRY_GAS_WATER_PA = 1.0  # a few ppm, as bottled gases have
 EXAMPLES = examples(
     'labenv predict "BaCO3:1,TiO2:1" --temperature 1100degC --time 4h',
     'labenv predict "Fe2O3:5,Y2O3:3" --temperature 1300degC --time 12h --atmosphere oxygen',
@@ -39,7 +42,8 @@ def predict(
     ],
     time: Annotated[str, typer.Option(metavar="TIME", help="How long, such as 60min.")],
     atmosphere: Annotated[
-        str, typer.Option(metavar="GAS", help="air, oxygen, nitrogen, argon, carbon_dioxide, vacuum.")
+        str,
+        typer.Option(metavar="GAS", help="air, oxygen, nitrogen, argon, carbon_dioxide, vacuum."),
     ] = "air",
     rate: Annotated[str, typer.Option(metavar="RATE", help="Heating rate.")] = "5K/min",
     format_: FormatOption = OutputFormat.TABLE,
@@ -47,14 +51,17 @@ def predict(
     """Predict the phases that firing a mixture gives, with their spread and the path."""
     from labenv.physics.prediction import Firing
     from labenv.physics.prediction import predict as predict_firing
-    from labenv_schemas.units import parse_quantity
+    from labenv_schemas.base import parse
+    from labenv_schemas.proposal import Heat
 
+    segment = {"target": temperature, "rate": rate, "hold": time}
+    heat = parse(Heat, {"segments": [segment], "atmosphere": atmosphere})
     firing = Firing(
         amounts_mol=mixture_amounts(mixture),
-        temperature_k=parse_quantity(temperature, "K"),
-        hold_s=parse_quantity(time, "s"),
-        rate_k_per_s=parse_quantity(rate, "K/s"),
-        surroundings=_surroundings(atmosphere),
+        temperature_k=heat.segments[0].target_k,
+        hold_s=heat.segments[0].hold_s,
+        rate_k_per_s=heat.segments[0].rate_k_per_s,
+        surroundings=_surroundings(heat),
     )
     prediction = predict_firing(firing)
     if format_ is OutputFormat.JSON:
@@ -91,13 +98,11 @@ def mixture_amounts(text: str) -> dict[str, float]:
     return found
 
 
-def _surroundings(name: str) -> Surroundings:
+def _surroundings(heat: Heat) -> Surroundings:
     from labenv.physics.networks import Surroundings
-    from labenv_schemas.proposal import Heat
 
-    heat = Heat.model_validate({"segments": [{"target": "1000 K"}], "atmosphere": name})
     pressure = heat.partial_pressures_pa()
-    water = 1000.0 if name == "air" else 1.0
+    water = ROOM_AIR_WATER_PA if heat.atmosphere == "air" else DRY_GAS_WATER_PA
     return Surroundings(o2_pa=pressure["O2"], co2_pa=pressure["CO2"], h2o_pa=water)
 
 

@@ -97,9 +97,7 @@ def _alone(potential: GrandPotential) -> list[Candidate]:
     for a in range(len(counts)):
         if np.count_nonzero(counts[a]) < 2:
             continue
-        same = frozenset(
-            b for b in range(len(counts)) if np.abs(share[a] - share[b]).max() < _TINY
-        )
+        same = frozenset(b for b in range(len(counts)) if np.abs(share[a] - share[b]).max() < _TINY)
         for k in range(potential.temperature_k.size):
             amounts = potential.least(counts[a], k, same)
             if np.isfinite(amounts).all():
@@ -189,9 +187,7 @@ def _triples(potential: GrandPotential, precursors: tuple[int, ...]) -> list[Can
     for d in range(len(counts)):
         if np.count_nonzero(counts[d]) < 3:
             continue
-        same = frozenset(
-            b for b in range(len(counts)) if np.abs(share[d] - share[b]).max() < _TINY
-        )
+        same = frozenset(b for b in range(len(counts)) if np.abs(share[d] - share[b]).max() < _TINY)
         trios = {tuple(sorted(t)) for t in combinations(precursors, 3) if not set(t) & same}
         for k in range(potential.temperature_k.size):
             amounts = potential.least(counts[d], k, same)

@@ -163,9 +163,7 @@ def _system(
     rows: list[dict[str, Any]] = []
     kept: list[Candidate] = []
     for candidate in reactions:
-        reaction, gas = _oriented(
-            candidate, _gas_balance(potential, candidate, tuple(pressures))
-        )
+        reaction, gas = _oriented(candidate, _gas_balance(potential, candidate, tuple(pressures)))
         given, taken = sum(n > 0 for n in gas.values()), sum(n < 0 for n in gas.values())
         if given <= 3 and taken <= 3:
             row = reaction_row(potential, reaction, mobility, gas)

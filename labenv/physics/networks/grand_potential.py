@@ -150,8 +150,7 @@ def grand_potential(
     kept = tuple(
         p
         for p in phases
-        if set(p.elements) & set(cations)
-        and set(p.elements) & set(GAS_ELEMENTS) <= set(potentials)
+        if set(p.elements) & set(cations) and set(p.elements) & set(GAS_ELEMENTS) <= set(potentials)
     )
     energy = np.empty((len(kept), temperature_k.size))
     for i, phase in enumerate(kept):

@@ -48,7 +48,9 @@ if TYPE_CHECKING:
 
 REFERENCE_K = 1273.15
 TAMMANN = 0.57
-CARBONATE_ONSET = 0.47  # they lose CO2 as they react; calibrated to BaCO3 with TiO2 at 850-1000 degC
+CARBONATE_ONSET = (
+    0.47  # they lose CO2 as they react; calibrated to BaCO3 with TiO2 at 850-1000 degC
+)
 ONSET_M2_S = 45e-9**2 / 7200.0  # x^2 = 2 D t with 45 nm in an hour
 SOLID_ACTIVATION = 36.0  # over R times the onset temperature
 OXIDATION = 0.38

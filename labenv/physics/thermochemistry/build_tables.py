@@ -40,6 +40,9 @@ AGREES_J_MOL_ATOM = 3000.0  # with JANAF, at 300 K
 AGREES_HOT_J_MOL_ATOM = 5000.0  # with JANAF, at 1000 K
 AGREES_ENTHALPY_J_MOL_ATOM = 5000.0  # with an enthalpy and an estimated entropy
 SINGLE_J_MOL_ATOM = 5000.0
+MOST_ATOMS = 60
+FEWEST = 3  # temperatures that make a table
+LARGEST_RISE_J_MOL_K = 8.0  # of the slope in 100 K, from rounding and from elements' transitions
 # Entropies that a mole of atoms loses when its gas becomes part of a solid, J/(mol K): half of
 # S(O2), S(H2), S(N2) less about 12 that an atom keeps in a solid (Latimer 1951).
 LOST_J_MOL_K = {"O": 96.0, "H": 60.0, "N": 88.0}
@@ -52,6 +55,9 @@ GASES = (
     *("Mg", "Li", "Na", "Pb", "PbO", "Zn"),
 )
 NOT_SOLID = frozenset(
+    "H3N H2N HN H2C H3C H4C HC H4CO H5C2 H8C3 C2N HCNO H4N2O3 N79O21 SiH SiH2 SiH3 SiH4 BH2O BH3O "
+    "BH3O2 BH6N B5H9 PH PH2 PH3 PC BC BC2 HN SiN SiC2 Si2C Si2N GaH GaHO InH InHO HPb SnH4 AlH2 CeO "
+    "FeC5O5 NiC4O4 ZrH N79O21 H5C2 Ca2Al2Si3HO11 W10O29 W25O68 W25O74 Mo8O23 Mo1000O2889 "
     "O H N O2 H2 N2 CO CO2 H2O NO NO2 N2O N2O3 N2O5 NH3 NH2 NH HNO3 HNO2 HCN H2O2 HO2 HO PO PO2 P2O3 CN BO BO2 SiO "
     "CoH CoO2 AlO AlO2 AlHO AlHO2 BaH BaHO SrHO CaHO MgHO NaHO2 LiN LiO NaO KO YO YO2 LaO CuH NiH "
     "CrO CrO2 CrO3 WO WO2 MoO MnH Y2O ZrO BiO ZnH CaH MgH SrH NbO2 TaO TaO2 VO2 GeO SnO PbH BaC2 "
@@ -215,7 +221,9 @@ class Tables:
             return None
         # of several polymorphs the one nearest to the value that it checks, or the most stable
         aim = -math.inf if formed is None else float(formed[0])
-        return min(tables, key=lambda pair: abs(float(pair[1][0]) - aim) if aim > -1e30 else pair[1][0])
+        return min(
+            tables, key=lambda pair: abs(float(pair[1][0]) - aim) if aim > -1e30 else pair[1][0]
+        )
 
     def _enthalpy_check(
         self, formula: str, formed: Floats, atoms: float
@@ -245,10 +253,10 @@ def build(freed_wheel: Path, janaf_wheel: Path) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     refused: list[str] = []
     for formula in sorted({*tables.freed, *tables.condensed, *ELEMENTS}):
-        if formula in NOT_SOLID:
+        if formula in NOT_SOLID or _is_odd(formula):
             continue
         found = tables.find(formula)
-        if found is None or not np.isfinite(found.gibbs_j_mol[0]):
+        if found is None or _sound_part(found.gibbs_j_mol).size < FEWEST:
             refused.append(formula)
             continue
         rows.append(_row(formula, "solid", found))
@@ -275,13 +283,34 @@ def build(freed_wheel: Path, janaf_wheel: Path) -> dict[str, Any]:
     }
 
 
+def _is_odd(formula: str) -> bool:
+    """Return whether a formula is a hydride or a mineral with hundreds of atoms."""
+    from pymatgen.core import Composition
+
+    amounts = Composition(formula).get_el_amt_dict()
+    return sum(amounts.values()) > MOST_ATOMS or ("H" in amounts and "O" not in amounts)
+
+
+def _sound_part(gibbs_j_mol: Floats) -> Floats:
+    """Return a table up to where it stops to fall faster and faster, as energies do.
+
+    Where an element boils, the two sources that a formation energy is put together from may differ
+    on its state, and the sum jumps.
+    """
+    slope = np.diff(gibbs_j_mol) / 100.0
+    rises = np.append(np.diff(slope) > LARGEST_RISE_J_MOL_K, False)
+    wrong = ~np.isfinite(gibbs_j_mol)
+    wrong[1:] |= ~(slope < 0.0)
+    wrong[1:] |= np.concatenate([[False], rises[:-1]])
+    return gibbs_j_mol[: int(np.argmax(wrong))] if wrong.any() else gibbs_j_mol
+
+
 def _row(name: str, state: str, found: Found) -> dict[str, Any]:
-    known = np.isfinite(found.gibbs_j_mol)
-    last = int(np.argmin(known)) if not known.all() else known.size
+    sound = _sound_part(found.gibbs_j_mol)
     return {
         "name": name,
         "state": state,
-        "gibbs_j_mol": [round(float(g)) for g in found.gibbs_j_mol[:last]],
+        "gibbs_j_mol": [round(float(g)) for g in sound],
         "uncertainty_j_mol": round(found.uncertainty_j_mol),
         "source": found.source,
         "second": found.second,

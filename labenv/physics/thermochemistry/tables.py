@@ -295,9 +295,7 @@ def build_table(
 
 def _joined(systems: Sequence[tuple[str, Mapping[str, Any]]], key: str) -> dict[str, float]:
     return {
-        name: float(value)
-        for _, content in systems
-        for name, value in content.get(key, {}).items()
+        name: float(value) for _, content in systems for name, value in content.get(key, {}).items()
     }
 
 
@@ -377,4 +375,9 @@ def _from_reaction(
 
 __all__ = [
     "Contact",
-    "Eutectic", "SubstanceTable", "TabulatedSubstance", "build_table", "substance_table"]
+    "Eutectic",
+    "SubstanceTable",
+    "TabulatedSubstance",
+    "build_table",
+    "substance_table",
+]
