@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from labenv.physics.kinetics_kernel import Batch
+    from labenv.physics.kinetics_kernel import Batch, Tables
     from labenv.physics.reactions import ReactionTables
 
     Floats = NDArray[np.float64]
@@ -88,7 +88,7 @@ class StepControl:
 
 DEFAULT_CONTROL = StepControl()
 # By id of the rates, which stand beside them so that no other array can have the id.
-_INTEGRALS: dict[int, tuple[Floats, tuple[Floats, Floats]]] = {}
+_INTEGRALS: dict[int, tuple[Floats, Tables]] = {}
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ def react(
     return _unpack(system, powder, batch)
 
 
-def _with_integrals(tables: ReactionTables) -> tuple[Floats, Floats]:
+def _with_integrals(tables: ReactionTables) -> Tables:
     """Return a system's rates with their integrals, made once."""
     from labenv.physics.kinetics_kernel import integrate_tables
 

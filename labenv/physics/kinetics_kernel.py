@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    Places = NDArray[np.uint32]  # without a sign, so that no place need be counted from the end
+    Tables = tuple[Floats, Floats, Places]
 
 _STEP_K = GRID_STEP_K
 _REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
@@ -59,6 +61,7 @@ _NEARLY_USED = 0.1  # share of the reach below which its exhaustion is felt
 # reach, the segregation that contacts can still undo, which reactions use up like a phase.
 NOW, STAGE, NEXT, REFERENCE, RADIUS, CUBE, ROOT, UNMIXED = range(8)
 ROWS = 8
+NONE = np.uint32(0xFFFFFFFF)
 
 F = TypeVar("F", bound="Callable[..., object]")
 
@@ -113,12 +116,13 @@ class Work(NamedTuple):
     """Room for a step, made outside the compiled code, which allocates nothing."""
 
     flow: Floats  # (3, R) mol/s of each listed reaction: in use, first stage, all in reach
-    pick: Ints  # (R, 3) reaction, side, reactant that would soonest be used up (P for the reach)
+    pick: Places  # (R, 3) reaction, side, reactant that would soonest be used up (P for the reach)
     rate: Floats  # (R, 3) of each listed reaction: rate with the drive, length (m), turn (K)
     mixed: Floats  # (R, 2) segregation that a mole of each side undoes; 0 without need of contact
     demand: Floats  # (P + 1,) 1/s
-    slot: Ints  # (P + 1,) equation of each reactant that is scarce, -1 for the others
+    slot: Places  # (P + 1,) equation of each reactant that is scarce, `NONE` for others
     matrix: Floats  # (P + 1, P + 2)
+    member: Places  # (R, 2, 5), as of the tables, `NONE` for none
     rates: Floats  # (2, K, 2, R), see `integrate_tables`
     growth: Floats  # (2, K, P)
 
@@ -130,17 +134,18 @@ class Sample(NamedTuple):
     powder: Floats
     factor: Floats
     flow: Floats
-    pick: Ints
+    pick: Places
     rate: Floats
     mixed: Floats
     demand: Floats
-    slot: Ints
+    slot: Places
     matrix: Floats
+    member: Places
     rates: Floats
     growth: Floats
 
 
-def integrate_tables(tab: ReactionTables) -> tuple[Floats, Floats]:
+def integrate_tables(tab: ReactionTables) -> Tables:
     """Return the rates on the grid of temperature and their integrals, for the means of ramps.
 
     Args:
@@ -149,12 +154,14 @@ def integrate_tables(tab: ReactionTables) -> tuple[Floats, Floats]:
     Returns:
         At [0, k, 0, r] a reaction's rate, at [0, k, 1, r] the same times exp(ΔG°/RT), at [1, ...]
         the integrals over temperature up to there, shape (2, K, 2, R); and d(size^3)/dt of each
-        phase's crystallites with its integral, shape (2, K, P).
+        phase's crystallites with its integral, shape (2, K, P); and the members of the reactions'
+        sides with `NONE` for none, shape (R, 2, 5).
     """
     rates = tab.curve.copy()
     # At low temperature exp(ΔG°/RT) can be so large that its integral hides all that comes later.
     rates[:, 1] = np.minimum(rates[:, 1], _LARGEST_CONSTANT) * rates[:, 0]
-    return _with_integral(rates), _with_integral(tab.growth)
+    member = np.where(tab.member < 0, NONE, tab.member).astype(np.uint32)
+    return _with_integral(rates), _with_integral(tab.growth), member
 
 
 def _with_integral(values: Floats) -> Floats:
@@ -163,7 +170,7 @@ def _with_integral(values: Floats) -> Floats:
     return np.ascontiguousarray(np.stack([values, integral]))
 
 
-def new_work(tables: tuple[Floats, Floats]) -> Work:
+def new_work(tables: Tables) -> Work:
     """Return room for the steps of a chemical system, for one thread at a time.
 
     Args:
@@ -176,12 +183,13 @@ def new_work(tables: tuple[Floats, Floats]) -> Work:
     room = reactions + 1  # one that is considered and not taken
     return Work(
         flow=np.zeros((3, room)),
-        pick=np.zeros((room, 3), dtype=np.int64),
+        pick=np.zeros((room, 3), dtype=np.uint32),
         rate=np.zeros((room, 3)),
         mixed=np.zeros((reactions, 2)),
         demand=np.zeros(phases + 1),
-        slot=np.zeros(phases + 1, dtype=np.int64),
+        slot=np.zeros(phases + 1, dtype=np.uint32),
         matrix=np.zeros((phases + 1, phases + 2)),
+        member=tables[2],
         rates=tables[0],
         growth=tables[1],
     )
@@ -319,11 +327,11 @@ def _consider(
     side = 0 if drive > 0.0 else 1
     if not sides & (1 + side):
         return count
-    x, member = sample.x, tab.member
+    x, member = sample.x, sample.member
     square = 0.0
     for place in range(3):
         p = member[r, side, place]
-        if p >= 0:
+        if p != NONE:
             square += x[RADIUS, p] * x[RADIUS, p]
     if side == 1:
         drive = min(-drive, _REVERSE_CAP * rate)
@@ -336,11 +344,11 @@ def _consider(
 @inlined
 def _speed(row: int, j: int, sample: Sample, model: Model, tab: ReactionTables) -> float:
     """Return the factor on the rate of a listed reaction by amounts, sizes and layers."""
-    x, member, r, side = sample.x, tab.member, sample.pick[j, 0], sample.pick[j, 1]
+    x, member, r, side = sample.x, sample.member, sample.pick[j, 0], sample.pick[j, 1]
     core, partners = member[r, side, 0], 1.0
     for place in range(1, 3):
         p = member[r, side, place]
-        if p >= 0:
+        if p != NONE:
             partners *= x[row, p] / (x[row, p] + model.scarce_fraction * sample.powder[2])
     amount, first = x[row, core], x[REFERENCE, core]
     if amount < first:
@@ -420,7 +428,7 @@ def _add_new(
 def _set_demand(row: int, count: int, sample: Sample, tab: ReactionTables) -> None:
     """Set the share of each reactant's amount in `row` that would go in a second."""
     x, flow, pick, demand, mixed = sample.x, sample.flow, sample.pick, sample.demand, sample.mixed
-    member, coefficient = tab.member, tab.coefficient
+    member, coefficient = sample.member, tab.coefficient
     last = demand.shape[0] - 1
     for p in range(last + 1):
         demand[p] = 0.0
@@ -428,7 +436,7 @@ def _set_demand(row: int, count: int, sample: Sample, tab: ReactionTables) -> No
         r, side, v = pick[j, 0], pick[j, 1], flow[0, j]
         for place in range(3):
             p = member[r, side, place]
-            if p >= 0:
+            if p != NONE:
                 demand[p] += v * coefficient[r, side, place]
         demand[last] += v * mixed[r, side]
     for p in range(last):
@@ -444,10 +452,10 @@ def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> None:
     last = demand.shape[0] - 1
     for j in range(count):
         r, side = pick[j, 0], pick[j, 1]
-        best = tab.member[r, side, 0]
+        best = sample.member[r, side, 0]
         for place in range(1, 3):
-            p = tab.member[r, side, place]
-            if p >= 0 and demand[p] > demand[best]:
+            p = sample.member[r, side, place]
+            if p != NONE and demand[p] > demand[best]:
                 best = p
         if mixed[r, side] > 0.0 and demand[last] > demand[best]:
             best = last
@@ -455,7 +463,7 @@ def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> None:
 
 
 @inlined
-def _number(count: int, pick: Ints, slot: Ints) -> int:
+def _number(count: int, pick: Places, slot: Places) -> int:
     """Number the reactants picked.
 
     Returns:
@@ -463,9 +471,9 @@ def _number(count: int, pick: Ints, slot: Ints) -> int:
     """
     size = 0
     for p in range(slot.shape[0]):
-        slot[p] = -1
+        slot[p] = NONE
     for j in range(count):
-        if slot[pick[j, 2]] < 0:
+        if slot[pick[j, 2]] == NONE:
             slot[pick[j, 2]] = size
             size += 1
     return size
@@ -482,7 +490,7 @@ def _overdrawn(row: int, x: Floats, cation: Floats, cations: float) -> int:
 
 
 @inlined
-def _pick_instead(p: int, count: int, pick: Ints, member: Ints) -> bool:
+def _pick_instead(p: int, count: int, pick: Places, member: Places) -> bool:
     """Let the reactions that use up phase p be scaled by what is left of it.
 
     Returns:
@@ -505,11 +513,11 @@ def _assemble(
     On return ``flow[2]`` holds, for each listed reaction, its extent over what will be left.
     """
     x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
-    member, coefficient, (h, gain) = tab.member, tab.coefficient, step
+    member, coefficient, (h, gain) = sample.member, tab.coefficient, step
     last, reach = slot.shape[0] - 1, x.shape[1] - 1
     for p in range(last + 1):
         i = slot[p]
-        if i >= 0:
+        if i != NONE:
             for c in range(size):
                 matrix[i, c] = 0.0
             matrix[i, i] = 1.0
@@ -522,11 +530,11 @@ def _assemble(
         column = slot[scarce]
         for place in range(3):
             p, q = member[r, side, place], member[r, 1 - side, place]
-            if p >= 0 and slot[p] >= 0:
+            if p != NONE and slot[p] != NONE:
                 matrix[slot[p], column] += pull * coefficient[r, side, place]
-            if q >= 0 and slot[q] >= 0:
+            if q != NONE and slot[q] != NONE:
                 matrix[slot[q], column] -= pull * coefficient[r, 1 - side, place]
-        if slot[last] >= 0:
+        if slot[last] != NONE:
             matrix[slot[last], column] += pull * sample.mixed[r, side]
 
 
@@ -555,7 +563,7 @@ def _move(
 ) -> None:  # fmt: skip
     """Set row `target` by the equations' solution."""
     x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
-    member, coefficient = tab.member, tab.coefficient
+    member, coefficient = sample.member, tab.coefficient
     reach = x.shape[1] - 1
     for p in range(x.shape[1]):
         x[target, p] = x[NOW, p]
@@ -566,9 +574,9 @@ def _move(
         x[target, reach] -= extent * sample.mixed[r, side]
         for place in range(member.shape[2]):
             p, q = member[r, side, place], member[r, 1 - side, place]
-            if p >= 0:
+            if p != NONE:
                 x[target, p] -= extent * coefficient[r, side, place]
-            if q >= 0:
+            if q != NONE:
                 x[target, q] += extent * coefficient[r, 1 - side, place]
 
 
@@ -602,7 +610,7 @@ def _advance(
         _solve(sample.matrix, size)
         _move(step, target, count, size, sample, tab)
         short = _overdrawn(target, x, cation, cations)
-        if short < 0 or not _pick_instead(short, count, sample.pick, tab.member):
+        if short < 0 or not _pick_instead(short, count, sample.pick, sample.member):
             break
     for p in range(cation.shape[0]):  # what rounding left below zero
         x[target, p] = max(0.0, x[target, p])
@@ -738,10 +746,10 @@ def _fill_mixed(sample: Sample, tab: ReactionTables) -> None:
     for r in range(tab.kind.shape[0]):
         undone = 0.0
         for place in range(3):
-            p, q = tab.member[r, 0, place], tab.member[r, 1, place]
-            if p >= 0:
+            p, q = sample.member[r, 0, place], sample.member[r, 1, place]
+            if p != NONE:
                 undone += sample.x[UNMIXED, p] * tab.coefficient[r, 0, place]
-            if q >= 0:
+            if q != NONE:
                 undone -= sample.x[UNMIXED, q] * tab.coefficient[r, 1, place]
         sample.mixed[r, 0] = max(0.0, undone) * tab.kind[r, 1]
         sample.mixed[r, 1] = max(0.0, -undone) * tab.kind[r, 1]
@@ -785,7 +793,7 @@ def fire_rows(
         sample = Sample(
             batch.x[i], batch.powder[i], batch.factor[i],
             work.flow, work.pick, work.rate, work.mixed, work.demand,
-            work.slot, work.matrix, work.rates, work.growth,
+            work.slot, work.matrix, work.member, work.rates, work.growth,
         )  # fmt: skip
         batch.liquid[i], batch.steps[i] = _fire(
             batch.time_s[i], batch.temperature_k[i], sample, model, tab
