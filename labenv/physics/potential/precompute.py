@@ -80,7 +80,9 @@ def precompute(source: EnergySource, path: Path) -> dict[str, int]:
     Returns:
         Numbers of phases by what became of them.
     """
-    old, everything = read(path)["phases"], list(subjects())
+    # Small cells first: a run that is stopped early has the elements, which every hull needs.
+    everything = sorted(subjects(), key=lambda one: len(one[2] or ()))
+    old = read(path)["phases"]
     fresh: dict[str, Any] = {}
     skipped = {name: text for name, _, structure, text in everything if structure is None}
     known = {name for name, *_ in everything}
