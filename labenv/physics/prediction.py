@@ -1,8 +1,8 @@
 """What a firing gives: phases and their spread, the path, and what limits it.
 
 `predict` fires a mixture once as the rules say, many times within the uncertainty of the kinetics,
-and up to a series of moments for the path. What it cannot know it says: mixtures whose elements have
-no compound in the tables are outside its domain.
+and up to a series of moments for the path. What it cannot know it says: mixtures whose elements
+have no compound in the tables are outside its domain.
 """
 
 from __future__ import annotations
@@ -224,8 +224,8 @@ def _outside_domain(system: ReactionSystem, weighed: Sequence[TabulatedSubstance
     if mixed or any(len(c) >= 2 for c in cations):
         return ""
     return (
-        f"no compound of {' and '.join(sorted(everything))} with oxygen is in the tables, so that a "
-        "reaction between them could not be seen"
+        f"no compound of {' and '.join(sorted(everything))} with oxygen is in the tables, so that "
+        "a reaction between them could not be seen"
     )
 
 

@@ -13,7 +13,11 @@ if TYPE_CHECKING:
 
 
 def all_checks() -> tuple[Check, ...]:
-    """Return the checks of all subjects, by file name."""
+    """Return the checks of all subjects, by file name.
+
+    Returns:
+        The checks.
+    """
     from labenv.validation import catalogue
 
     names = sorted(module.name for module in iter_modules(catalogue.__path__))
@@ -22,7 +26,11 @@ def all_checks() -> tuple[Check, ...]:
 
 
 def judge_all() -> tuple[Judged, ...]:
-    """Compute our values of all checks."""
+    """Compute our values of all checks.
+
+    Returns:
+        One verdict a check.
+    """
     return tuple(judge(check) for check in all_checks())
 
 

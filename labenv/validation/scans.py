@@ -121,16 +121,23 @@ def judge_scan(path: Path) -> ReactionScan:
 
     Returns:
         Both.
+
+    Raises:
+        ConfigError: If the file's name is of another form, or it holds no diffractogram.
     """
     from labenv.analysis import identify
     from labenv.physics.prediction import Firing, predict
     from labenv_instruments.formats import read_measurement
+    from labenv_schemas.measurement import Diffractogram
 
     amounts, temperature_k, hold_s = read_name(path.stem)
     prediction = predict(Firing(amounts, temperature_k, hold_s))
     elements = {e for name in amounts for e in parse_formula(name).amounts} | {"O"}
     try:
-        analysis = identify(read_measurement(path), sorted(elements))
+        scan = read_measurement(path)
+        if not isinstance(scan, Diffractogram):
+            raise ConfigError(f"{path.name} is no diffractogram")
+        analysis = identify(scan, sorted(elements))
     except (ConfigError, MeasurementFileError) as fault:
         return ReactionScan(path.name, prediction, (), str(fault))
     found = sorted(((p.name, p.weight_fraction) for p in analysis.phases), key=lambda p: -p[1])

@@ -229,7 +229,7 @@ def _gas_balance(
         for p, n in side:
             for element in GAS_ELEMENTS:
                 left[element] += sign * n * potential.phases[p].elements.get(element, 0.0)
-    given = {gas: 0.0 for gas in gases}
+    given = dict.fromkeys(gases, 0.0)
     given["CO2"] = left["C"]
     oxygen = left["O"] - 2.0 * left["C"]
     hydrogen = left["H"]

@@ -89,7 +89,10 @@ class GrandPotential:
         return amounts
 
     def above_hull_j_mol_atom(self, p: int, k: int) -> float:
-        """Return how far a phase lies above the others' hull, J per mole of its atoms; inf if alone."""
+        """Return how far a phase lies above the others' hull, J per mole of its atoms.
+
+        Minus infinity if the others cannot make its composition.
+        """
         others = self.least(self.counts[p], k, frozenset({p}))
         if not np.isfinite(others).all():
             return -np.inf
@@ -114,7 +117,7 @@ def gas_potentials(
 
     def energy(gas: str) -> Floats:
         pressure = max(pressures_pa[gas], 1e-15) / STANDARD_PRESSURE_PA
-        return table.substances[gas].gibbs_j_mol(temperature_k) + rt * np.log(pressure)
+        return np.asarray(table.substances[gas].gibbs_j_mol(temperature_k) + rt * np.log(pressure))
 
     oxygen = 0.5 * energy("O2")
     found = {"O": oxygen, "C": energy("CO2") - 2.0 * oxygen}

@@ -17,7 +17,7 @@ import numpy as np
 from labenv_schemas.errors import ConfigError, ProposalError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import ArrayLike, NDArray
 

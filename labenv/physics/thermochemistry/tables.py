@@ -1,4 +1,4 @@
-"""The substances that labenv has Gibbs energies for: the tabulated ones and the cited systems' rows.
+"""The substances that have Gibbs energies here: tabulated ones and the cited systems' rows.
 
 Two kinds of file in `labenv/physics/data/thermochemistry/`:
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,10 +13,12 @@ from labenv.physics.kinetics import StepControl, heat_program, mill, new_powder,
 from labenv.physics.networks import Surroundings, generate_system
 from labenv.physics.networks.enumeration import enumerate_reactions
 from labenv.physics.networks.grand_potential import grand_potential, relevant
-from labenv.physics.reactions import ReactionSystem
 from labenv.physics.thermochemistry import stable_assemblage
 from labenv.physics.thermochemistry.tables import substance_table
 from labenv_schemas.errors import ConfigError, UnknownPluginError
+
+if TYPE_CHECKING:
+    from labenv.physics.reactions import ReactionSystem
 
 MIXTURES = (
     ("BaCO3", "TiO2"),
