@@ -37,6 +37,7 @@ _LEVELS = (5, 6)
 _CELL = 0.006  # spread of the relative change of 1/d² about the one found in the screening
 _WORTH_KEEPING = 1.015  # without a phase, χ² must rise beyond this part
 _CLEARLY_WORSE = 1.10
+_CLEAR_RISE = 2.0  # where lines of unknown phases are about
 _SAME = 1.05  # χ² of an equally good explanation, relative
 _LEAST_SHARE = 0.5
 # presence of lines, and by how much their agreement may be less, in the end and on the way
@@ -325,9 +326,20 @@ def _confidence(
     return "low"
 
 
-def doubted(found: Found) -> Found:
-    """Return a phase found in a scan that is badly explained as a whole, with less confidence."""
+def doubted(found: Found, *, unknown: bool) -> Found:
+    """Return a phase found in a scan that is badly explained as a whole, with less confidence.
+
+    Args:
+        found: The phase.
+        unknown: Whether most of the scan is unexplained, not some of it.
+
+    Returns:
+        The phase; less sure unless its lines are many and as fitted.
+    """
     evidence = found.evidence
+    if not unknown:
+        clear = found.rise > _CLEAR_RISE or found.confidence != "high"
+        return found if clear else replace(found, confidence="medium")
     many = evidence.own >= 6 and evidence.seen >= 5 and abs(found.stretch) < 0.004
     clear = many and evidence.agreement > 0.8 and found.confidence == "high"
     return replace(found, confidence="medium" if clear else "low")

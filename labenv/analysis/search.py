@@ -116,8 +116,9 @@ def identify_phases(
     state, found = Identifier(scan, models).run()
     kept = [phases[name] for name in state.names]
     fit = finish(diffractogram, scan, kept, state.refined, particle_size_m)
-    if fit.analysis.status == "unidentified":
-        found = [doubted(phase) for phase in found]
+    if fit.analysis.status != "ok":
+        unknown = fit.analysis.status == "unidentified"
+        found = [doubted(phase, unknown=unknown) for phase in found]
     warnings = (*fit.analysis.warnings, *_remarks(fit.analysis, found))
     fit = replace(fit, analysis=fit.analysis.model_copy(update={"warnings": warnings}))
     return Identification(fit, tuple(found))
