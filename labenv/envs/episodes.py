@@ -37,7 +37,7 @@ OK, INVALID = OUTCOMES.index("ok"), OUTCOMES.index("invalid")
 MACHINE, CHEMISTRY = OUTCOMES.index("failed_machine"), OUTCOMES.index("failed_chemistry")
 _GATE_OF_STATUS = np.array([GATES[status] for status in STATUSES])
 _FIT_OF_STATUS = np.array([FITS.index(status) for status in STATUSES])
-_BATCH = 192  # rows carried out together: their scans fit a processor's cache
+_BATCH = 512  # rows carried out together: their scans take some 8 MB
 _SMALLEST_SHARE = 16  # rows that a thread is worth
 
 

@@ -343,7 +343,7 @@ class Bench:
                 background=conditions.background,
             ),
         )
-        return poisson_counts(mean, generators)
+        return poisson_counts(mean, generators, mean)
 
     def pattern_basis(self, grid: ScanGrid) -> PatternBasis:
         """Return the patterns of the phases in `diffracting` on an angle grid; made once a grid."""

@@ -33,7 +33,9 @@ _TAIL = 16  # of its cells at either end, which the second table divides into as
 
 
 def poisson_counts(
-    mean: NDArray[np.float64], generators: Sequence[np.random.Generator]
+    mean: NDArray[np.float64],
+    generators: Sequence[np.random.Generator],
+    out: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
     """Draw Poisson counts, one generator a row.
 
@@ -44,6 +46,7 @@ def poisson_counts(
     Args:
         mean: Expected counts, shape (N, M).
         generators: N generators; row i uses the i-th only, so batching changes nothing.
+        out: Where to put the counts, which may be `mean`; None for a new array.
 
     Returns:
         Counts, whole numbers as float64, shape (N, M).
@@ -59,12 +62,17 @@ def poisson_counts(
         raise SimulatorError(f"means of shape {mean.shape} need as many generators as rows")
     if not all_between(mean, 0.0):
         raise SimulatorError("expected counts must be finite and not negative")
-    counts, few = np.empty(mean.shape), np.zeros(len(mean), dtype=np.int64)
     keys = np.array([generator.bit_generator.random_raw() for generator in generators], np.uint64)
-    _draw_rows(keys, mean, _quantiles(), counts, few)
+    few = np.zeros(len(mean), dtype=np.int64)
+    _count_low(mean, few)
+    exact: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
     for row in np.flatnonzero(few).tolist():
-        low = mean[row].astype(np.float32) <= EXACT_BELOW
-        counts[row, low] = generators[row].poisson(mean[row, low])
+        low = mean[row] <= EXACT_BELOW
+        exact.append((row, low, generators[row].poisson(mean[row, low])))
+    counts = np.empty(mean.shape) if out is None else out
+    _draw_rows(keys, mean, _quantiles(), counts)
+    for row, low, drawn in exact:
+        counts[row, low] = drawn
     return counts
 
 
@@ -128,32 +136,35 @@ def _draw_rows(
     mean: NDArray[np.float64],
     table: Singles,
     counts: NDArray[np.float64],
-    low: NDArray[np.int64],
 ) -> None:
-    """Fill counts, and how many of each row are of no use because their means are too low."""
+    """Fill counts, of no use where the mean is up to `EXACT_BELOW`."""
     deviates = np.empty(mean.shape[1], dtype=np.float32)
     words = np.empty(mean.shape[1] + 1, dtype=np.uint32)
     for row in range(mean.shape[0]):
         _fill_deviates(keys[row], table, words, deviates)
-        low[row] = _from_normal(mean[row], deviates, counts[row])
+        _from_normal(mean[row], deviates, counts[row])
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _from_normal(mean: NDArray[np.float64], deviates: Singles, out: NDArray[np.float64]) -> int:
-    """Fill counts from normal deviates.
-
-    Returns:
-        Of how many means, too low for that, they are of no use.
-    """
-    least, low = np.float32(EXACT_BELOW), 0
+def _from_normal(mean: NDArray[np.float64], deviates: Singles, out: NDArray[np.float64]) -> None:
+    """Fill counts from normal deviates."""
+    least = np.float32(EXACT_BELOW)
     one, two, sixth = np.float32(1.0), np.float32(2.0), np.float32(1.0 / 6.0)
     last = np.float32(1.0 / 72.0)
     for i in range(mean.shape[0]):
         z, expected = deviates[i], np.float32(mean[i])
-        low += 1 if expected <= least else 0
         root = np.sqrt(expected if expected > least else least)
         square = z * z
         # a few standard deviations, for which single precision does
         change = root * z + sixth * (square - one) - last * z * (two + square) / root
         out[i] = np.floor(mean[i] + change + 0.5)
-    return low
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _count_low(mean: NDArray[np.float64], low: NDArray[np.int64]) -> None:
+    """Fill in how many means of each row are up to `EXACT_BELOW`."""
+    for row in range(mean.shape[0]):
+        number = 0
+        for i in range(mean.shape[1]):
+            number += 1 if mean[row, i] <= EXACT_BELOW else 0
+        low[row] = number

@@ -331,3 +331,12 @@ def test_deviates_of_the_counts_are_normal_out_into_the_tails() -> None:
     assert abs(np.corrcoef(deviate[:-1], deviate[1:])[0, 1]) < 4e-3
     half = deviate.size // 2  # the two deviates of one count of the counter
     assert abs(np.corrcoef(deviate[:half], deviate[half:])[0, 1]) < 6e-3
+
+
+def test_counts_may_take_the_place_of_their_means() -> None:
+    mean = np.exp(np.random.default_rng(2).uniform(0.0, 9.0, (3, 400)))  # some drawn exactly
+    apart = poisson_counts(mean, [np.random.default_rng(seed) for seed in range(3)])
+    place = mean.copy()
+    same = poisson_counts(place, [np.random.default_rng(seed) for seed in range(3)], place)
+    assert same is place
+    assert_array_equal(apart, place)
