@@ -15,6 +15,7 @@ import numpy as np
 from labenv.physics.furnace_program import HeatProgram, heat_program
 from labenv.physics.kinetics import (
     PowderState,
+    StepControl,
     draw_parameters,
     join_powders,
     mill,
@@ -24,7 +25,7 @@ from labenv.physics.kinetics import (
 from labenv.physics.networks.generation import Surroundings, generate_system
 from labenv.physics.networks.rates import Mobility
 from labenv.physics.thermochemistry import stable_assemblage
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from labenv.physics.reactions import ReactionSystem
+    from labenv.physics.thermochemistry.sources import Source
     from labenv.physics.thermochemistry.tables import TabulatedSubstance
 
     Floats = NDArray[np.float64]
@@ -41,6 +43,7 @@ SHOWN = 0.005  # weight fraction below which a phase is not named
 PATH_MOMENTS = 48
 SEEN_ON_PATH = 0.02
 LARGEST_K = 1790.0
+CONTROL = StepControl(tolerance=5e-4, temperature_k=10.0)  # many products compete on the ramp
 
 
 @dataclass(frozen=True)
@@ -57,6 +60,7 @@ class Firing:
         mill_s: Ball milling before, s.
         draws: Samples of the kinetic uncertainty.
         seed: Of the draws.
+        source: Where the energies come from.
     """
 
     amounts_mol: Mapping[str, float]
@@ -68,6 +72,7 @@ class Firing:
     mill_s: float = 4.0 * 3600.0
     draws: int = 64
     seed: int = 0
+    source: Source = "combined"
 
 
 @dataclass(frozen=True)
@@ -140,10 +145,11 @@ def predict(firing: Firing) -> Prediction:
         ProposalError: If an amount, time or temperature cannot be.
     """
     _check(firing)
-    table = substance_table()
+    table = substance_table(firing.source)
     try:
         weighed = [table.get(name) for name in firing.amounts_mol]
-        system = generate_system(tuple(s.name for s in weighed), firing.surroundings)
+        names = tuple(substance.name for substance in weighed)
+        system = generate_system(names, firing.surroundings, firing.source)
     except (UnknownPluginError, ConfigError) as reason:
         return Prediction(False, (), (), "", (str(reason),))
     outside = _outside_domain(system, weighed)
@@ -158,7 +164,7 @@ def predict(firing: Firing) -> Prediction:
         powder = mill(system, powder, np.array([firing.mill_s]))
     program = heat_program([(firing.temperature_k, firing.rate_k_per_s, firing.hold_s)])
     gas = np.array(list(firing.surroundings.pressures_pa(weighed).values()))
-    nominal = react(system, powder, program, gas)
+    nominal = react(system, powder, program, gas, control=CONTROL)
     after = system.mass_fractions(nominal.powder.amounts_mol)[0]
     spread = _spread(system, powder, program, gas, firing)
     balance = system.mass_fractions(
@@ -170,7 +176,6 @@ def predict(firing: Firing) -> Prediction:
             np.maximum(gas, system.bed_pa),
         )
     )
-    names = frozenset(substance.name for substance in weighed)
     phases = tuple(
         PredictedPhase(
             name=system.phase_names[p],
@@ -189,7 +194,7 @@ def predict(firing: Firing) -> Prediction:
         path=_path(system, powder, program, gas),
         limited_by=_limit(system, weighed, after, balance, firing.temperature_k),
         notes=_notes(system, phases, float(nominal.liquid_share[0]), firing.temperature_k),
-        _precursors=names,
+        _precursors=frozenset(names),
     )
 
 
@@ -239,7 +244,7 @@ def _spread(
     """Return the tenth and ninetieth percentile of each weight fraction, shape (2, P)."""
     seeds = np.random.SeedSequence(firing.seed).spawn(firing.draws)
     factors = draw_parameters(system, [np.random.default_rng(seed) for seed in seeds])
-    result = react(system, _repeat(powder, firing.draws), program, gas, factors)
+    result = react(system, _repeat(powder, firing.draws), program, gas, factors, control=CONTROL)
     fractions = system.mass_fractions(result.powder.amounts_mol)
     return np.asarray(np.quantile(fractions, [0.1, 0.9], axis=0))
 
@@ -252,7 +257,7 @@ def _path(
     moments = np.linspace(0.0, float(time[-1]), PATH_MOMENTS + 1)[1:]
     knots = np.minimum(time[None, :], moments[:, None])
     broken = HeatProgram(knots, np.interp(knots, time, temperature))
-    result = react(system, _repeat(powder, PATH_MOMENTS), broken, gas)
+    result = react(system, _repeat(powder, PATH_MOMENTS), broken, gas, control=CONTROL)
     fractions = system.mass_fractions(result.powder.amounts_mol)
     there = system.mass_fractions(powder.amounts_mol)[0] > SEEN_ON_PATH
     events: list[PathEvent] = []

@@ -101,7 +101,7 @@ def same_phase(one: str, other: str) -> bool:
 
 def _cations(name: str) -> dict[str, float]:
     from labenv.physics.structures.library import phase_library
-    from labenv.physics.thermochemistry.tables import substance_table
+    from labenv.physics.thermochemistry.sources import substance_table
 
     library, table = phase_library(), substance_table()
     if name in table.substances:

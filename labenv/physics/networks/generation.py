@@ -24,7 +24,7 @@ from labenv.physics.networks.rates import (
 )
 from labenv.physics.reactions import assemble_system, temperature_grid
 from labenv.physics.thermochemistry import STANDARD_PRESSURE_PA
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
     from labenv.physics.networks.grand_potential import GrandPotential
     from labenv.physics.reactions import ReactionSystem
+    from labenv.physics.thermochemistry.sources import Source
     from labenv.physics.thermochemistry.tables import SubstanceTable, TabulatedSubstance
 
 # Between grains that give off CO2 it stands higher than in the furnace; calibrated to CaCO3 powders
@@ -87,13 +88,16 @@ class Surroundings:
 
 @lru_cache(maxsize=64)
 def generate_system(
-    precursors: tuple[str, ...], surroundings: Surroundings = Surroundings()
+    precursors: tuple[str, ...],
+    surroundings: Surroundings = Surroundings(),
+    source: Source = "combined",
 ) -> ReactionSystem:
     """Return the chemical system that precursors span under a gas.
 
     Args:
         precursors: Names or formulas of substances with thermochemistry.
         surroundings: The gas.
+        source: Where the energies come from.
 
     Returns:
         The system: phases near the hull at some temperature, and the reactions between them.
@@ -103,7 +107,7 @@ def generate_system(
         ConfigError: If too many phases would have to be treated at once, or a precursor consists of
             gas elements only.
     """
-    table = substance_table()
+    table = substance_table(source)
     weighed = [table.get(name) for name in precursors]
     elements = {e for substance in weighed for e in substance.elements} | {"O", "C"}
     _check_domain(weighed)

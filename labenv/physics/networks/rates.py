@@ -5,10 +5,11 @@ The rules, each with what it rests on:
 - *Mobility.* Ions of a solid move noticeably above about 0.57 of its melting temperature (Tammann &
   Mansuri, Z. Anorg. Allg. Chem. 126, 119 (1923)); in a contact it is the geometric mean of the
   most and the least mobile partner's. At that temperature a product grows about 45 nm in an hour,
-  and the activation energy is 36 R times it, as of measured ones (212 kJ/mol for BaCO3 + CuO, 243 kJ/mol for
-  Y2O3 + CuO, 361 kJ/mol for BaCO3 + TiO2). Contacts whose onset was seen have it in their file.
-  Carbonates react from about 0.47 on, since they lose CO2 as they do, and oxides of the same metals
-  with them; a compound's ions move as those of the oxides it is made of do, in the mean.
+  and the activation energy is 36 R times it, as of measured ones (212 kJ/mol for BaCO3 + CuO,
+  243 kJ/mol for Y2O3 + CuO, 361 kJ/mol for BaCO3 + TiO2). Carbonates react from about 0.47 on,
+  since they lose CO2 as they do, and oxides of the same metals with them; a compound's ions move as
+  those of the oxides it is made of do, in the mean. Contacts whose onset was seen have it in their
+  file.
 - *Driving force.* Flux goes with the driving force while that is small (Schmalzried, Chemical
   Kinetics of Solids (1995)) and no longer where it is large; half way at 1 kJ per mole of atoms.
 - *Competition.* Of the products that one contact may give, that with the largest driving force per

@@ -58,6 +58,9 @@ class TabulatedSubstance:
         melting_k: Melting or peritectic temperature, K; `None` if not known.
         onset_k: Temperature at which its ions begin to move, K, where it was seen and is not what
             the melting temperature suggests; `None` for the rule.
+        hindered: Factor on the rates of its formation, below 1 where it is known not to nucleate.
+        uncertainty_j_mol_k: What a kelvin above room temperature adds to the uncertainty,
+            J/(mol K); above 0 where heat capacity and entropy are those of the reactants.
     """
 
     name: str
@@ -72,6 +75,7 @@ class TabulatedSubstance:
     melting_k: float | None = None
     onset_k: float | None = None
     hindered: float = 1.0
+    uncertainty_j_mol_k: float = 0.0
 
     @property
     def t_max_k(self) -> float:
@@ -123,6 +127,11 @@ class TabulatedSubstance:
             inside * np.log(inside / middle) - (inside - middle)
         )
         return np.asarray(energy + slope * excess - heat * bend)
+
+    def uncertainty_at_j_mol(self, temperature_k: float) -> float:
+        """Return one standard deviation of the Gibbs energy at a temperature, J/mol."""
+        warmer = self.uncertainty_j_mol_k * max(0.0, temperature_k - REFERENCE_K)
+        return float(np.hypot(self.uncertainty_j_mol, warmer))
 
     def enthalpy_and_entropy(self, temperature_k: ArrayLike) -> tuple[Floats, Floats]:
         """Return enthalpy, J/mol, and entropy, J/(mol K), by differences over 10 K."""
@@ -209,11 +218,11 @@ def _same(one: Mapping[str, float], other: Mapping[str, float]) -> bool:
 
 
 @lru_cache(maxsize=1)
-def substance_table() -> SubstanceTable:
-    """Return the table of all substances; read once.
+def experimental_table() -> SubstanceTable:
+    """Return the table of all substances that files hold; read once.
 
     Returns:
-        The table.
+        The table: measured, assessed and estimated, without the potential's.
 
     Raises:
         ConfigError: If a file is inconsistent.
@@ -379,5 +388,5 @@ __all__ = [
     "SubstanceTable",
     "TabulatedSubstance",
     "build_table",
-    "substance_table",
+    "experimental_table",
 ]

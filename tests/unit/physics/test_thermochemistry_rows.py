@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv_schemas.formula import parse_formula
 
 FOLDER = resources.files("labenv.physics") / "data" / "thermochemistry"

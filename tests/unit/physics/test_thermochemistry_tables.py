@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from labenv.physics.thermochemistry.tables import build_table, substance_table
+from labenv.physics.thermochemistry.sources import substance_table
+from labenv.physics.thermochemistry.tables import build_table
 from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
 
 GRID = [300.0, 400.0, 500.0]
