@@ -62,7 +62,12 @@ def validate(
         print_lines(*_reaction_lines(reaction))
     if reactions:
         agree = sum(r.agrees for r in reactions)
-        print_lines("", f"main phase right in {agree} of {len(reactions)} scans")
+        print_lines("", f"main product right in {agree} of {len(reactions)} scans")
+        counts = [
+            f"{source} {sum(r.agrees_by(r.by_source[source]) for r in reactions)}"
+            for source in reactions[0].by_source
+        ]
+        print_lines("by source of energies: " + ", ".join(counts))
 
 
 def _check_json(judged: Judged) -> dict[str, object]:
@@ -87,6 +92,10 @@ def _reaction_json(reaction: ReactionScan) -> dict[str, object]:
         "found": [list(p) for p in reaction.found],
         "analysis": reaction.status,
         "agrees": reaction.agrees,
+        "agrees_by_source": {
+            source: reaction.agrees_by(prediction)
+            for source, prediction in reaction.by_source.items()
+        },
         "limited_by": reaction.prediction.limited_by,
         "notes": list(reaction.prediction.notes),
     }
@@ -104,7 +113,7 @@ def _reaction_lines(reaction: ReactionScan) -> list[str]:
         reaction.name,
         f"  predicted: {predicted}",
         f"  found:     {listed(reaction.found)} ({reaction.status})",
-        f"  main phase {'agrees' if reaction.agrees else 'differs'}",
+        f"  main product {'agrees' if reaction.agrees else 'differs'}",
     ]
 
 

@@ -23,6 +23,7 @@ from labenv.physics.kinetics import (
     react,
 )
 from labenv.physics.networks.generation import Surroundings, generate_system
+from labenv.physics.networks.grand_potential import GAS_ELEMENTS
 from labenv.physics.networks.rates import Mobility
 from labenv.physics.thermochemistry import stable_assemblage
 from labenv.physics.thermochemistry.sources import substance_table
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from labenv.physics.reactions import ReactionSystem
+    from labenv.physics.thermochemistry import GibbsSource
     from labenv.physics.thermochemistry.sources import Source
     from labenv.physics.thermochemistry.tables import TabulatedSubstance
 
@@ -116,6 +118,9 @@ class Prediction:
         path: In order of time.
         limited_by: What keeps the mixture from equilibrium, or that nothing does.
         notes: What a reader must know, such as melts, estimates, missing compounds.
+        main_product: The phase with the largest weight fraction of those that unite metals of
+            several precursors; where there is none, of those not weighed in; `None` if nothing
+            formed.
     """
 
     in_domain: bool
@@ -124,12 +129,7 @@ class Prediction:
     limited_by: str
     notes: tuple[str, ...]
 
-    @property
-    def main_product(self) -> str | None:
-        """Name of the phase with the largest weight fraction that was not weighed in."""
-        return next((p.name for p in self.phases if p.name not in self._precursors), None)
-
-    _precursors: frozenset[str] = frozenset()
+    main_product: str | None = None
 
 
 def predict(firing: Firing) -> Prediction:
@@ -194,8 +194,23 @@ def predict(firing: Firing) -> Prediction:
         path=_path(system, powder, program, gas),
         limited_by=_limit(system, weighed, after, balance, firing.temperature_k),
         notes=_notes(system, phases, float(nominal.liquid_share[0]), firing.temperature_k),
-        _precursors=frozenset(names),
+        main_product=_main_product(system, phases, weighed),
     )
+
+
+def _main_product(
+    system: ReactionSystem, phases: Sequence[PredictedPhase], weighed: Sequence[TabulatedSubstance]
+) -> str | None:
+    by_name = {phase.name: phase for phase in system.phases}
+    metals = [_metals(substance) for substance in weighed]
+    given = {substance.name for substance in weighed}
+    new = [p.name for p in phases if p.name not in given and p.weight_fraction > SHOWN]
+    united = [n for n in new if not any(_metals(by_name[n]) <= own for own in metals)]
+    return next(iter(united or new), None)
+
+
+def _metals(substance: GibbsSource) -> set[str]:
+    return set(substance.elements) - set(GAS_ELEMENTS)
 
 
 def _check(firing: Firing) -> None:
@@ -214,9 +229,7 @@ def _check(firing: Firing) -> None:
 
 def _outside_domain(system: ReactionSystem, weighed: Sequence[TabulatedSubstance]) -> str:
     """Return why the tables cannot speak about a mixture, empty if they can."""
-    cations = [
-        {e for e in substance.elements if e not in {"O", "C", "H", "N"}} for substance in weighed
-    ]
+    cations = [_metals(substance) for substance in weighed]
     everything = set().union(*cations)
     if len(everything) < 2:
         return ""
