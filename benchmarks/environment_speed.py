@@ -23,9 +23,14 @@ import gymnasium as gym
 import numpy as np
 
 import labenv  # noqa: F401 - registers
+from labenv.analysis import PhaseQuantifier
 from labenv.envs.synthesis_vector import SolidStateSynthesisVectorEnv
 from labenv.lab.bench import Bench
 from labenv.lab.conditions import draw_conditions
+from labenv.physics.diffraction import DiffractometerSpec, PatternBasis, SampleBatch, ScanBatch
+from labenv.physics.kinetics import HeatProgram, mill, new_powder, react
+from labenv.physics.networks import generate_system
+from labenv.physics.noise import poisson_counts
 from labenv.physics.structures.library import phase_library
 from labenv.tasks.reading import PatternReader
 
@@ -34,6 +39,14 @@ if TYPE_CHECKING:
 
 NAME = "labenv/SolidStateSynthesis-v0"
 SETTINGS: dict[str, Any] = {"stop_on_success": False, "budget": {"experiments": 20}}
+SYSTEMS = (
+    ("BaCO3", "TiO2"),
+    ("Bi2O3", "Fe2O3"),
+    ("La2O3", "SrCO3", "CuO"),
+    ("Y2O3", "BaCO3", "CuO", "TiO2"),
+)
+AIR_PA = {"O2": 21227.0, "CO2": 42.5, "H2O": 1000.0}
+CANDIDATES = tuple(phase.name for phase in phase_library())[::7]
 STAGES = {
     "weigh": (Bench, "dose"),
     "mill": (Bench, "mix"),
@@ -143,6 +156,54 @@ def stage_times(count: int) -> dict[str, float]:
     return times
 
 
+def firing_costs(rows: int = 256) -> dict[str, float]:
+    """Return microseconds a firing in systems of more and more phases, on one thread."""
+    costs: dict[str, float] = {}
+    for precursors in SYSTEMS:
+        system = generate_system(precursors)
+        rng = np.random.default_rng(0)
+        amounts = np.zeros((rows, len(system.phases)))
+        for name in precursors:
+            amounts[:, system.phase_index(name)] = rng.uniform(0.5, 2.0, rows)
+        powder = mill(system, new_powder(system, amounts), np.full(rows, 7200.0))
+        top_k = rng.uniform(900.0, 1300.0, rows)
+        rise_s = (top_k - 298.15) * 12.0
+        programs = HeatProgram(
+            np.column_stack([0.0 * rise_s, rise_s, rise_s + 2e4]),
+            np.column_stack([np.full(rows, 298.15), top_k, top_k]),
+        )
+        gas_pa = [AIR_PA.get(gas.name, 10.0) for gas in system.gases]
+        react(system, powder, programs, gas_pa)
+        work = lambda: len(react(system, powder, programs, gas_pa).steps)  # noqa: B023, E731
+        label = f"{len(system.phases)} phases, {len(system.reactions)} reactions"
+        costs[label] = 1e6 / best_rate(work, 5)
+    return costs
+
+
+def scan_costs(rows: int = 128) -> dict[str, float]:
+    """Return microseconds a scan, with noise and quantification, by number of candidate phases."""
+    library, costs = phase_library(), {}
+    spec = DiffractometerSpec()
+    for count in (5, 9, 12, 20):
+        phases = [library.get(name) for name in CANDIDATES[:count]]
+        rng = np.random.default_rng(0)
+        weights = np.zeros((rows, count))
+        for row in weights:
+            row[rng.choice(count, 4, replace=False)] = rng.dirichlet(np.ones(4))
+        sample = SampleBatch(weights, np.full(weights.shape, 1e-7))
+        basis, quantifier = PatternBasis(tuple(phases), spec), PhaseQuantifier(phases, spec)
+        generators = [np.random.default_rng(row) for row in range(rows)]
+
+        def work() -> int:
+            mean = basis.mean_counts(sample, ScanBatch.plain(rows))  # noqa: B023
+            quantifier.run_batch(poisson_counts(mean, generators, mean))  # noqa: B023
+            return rows
+
+        work()
+        costs[f"{count} candidate phases"] = 1e6 / best_rate(work, 5)
+    return costs
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -175,6 +236,7 @@ def main() -> None:
         peer: fastest / rates[peer] for peer in ("gymnasium_sync_8", "pymatgen_patterns_only")
     }
     stages = stage_times(min(count, 512))
+    firings, scans = firing_costs(), scan_costs()
     if given.json:
         report = {
             "num_envs": count,
@@ -183,17 +245,22 @@ def main() -> None:
             "experiments_per_s": rates,
             "native_over_peer": ratios,
             "stage_us": stages,
+            "firing_us": firings,
+            "scan_us": scans,
         }
         print(json.dumps(report))
         return
     print(f"full experiments per second ({cpus} processors)")
-    for name, rate in rates.items():
-        print(f"  {name:<24}{rate:>10,.0f}")
-    for peer, ratio in ratios.items():
-        print(f"  native over {peer}: {ratio:.1f}")
+    for label, rate in rates.items():
+        print(f"  {label:<24}{rate:>10,.0f}")
+    for other, ratio in ratios.items():
+        print(f"  native over {other}: {ratio:.1f}")
     print("microseconds per experiment, one thread")
-    for name, microseconds in stages.items():
-        print(f"  {name:<24}{microseconds:>10.1f}")
+    for stage, microseconds in stages.items():
+        print(f"  {stage:<24}{microseconds:>10.1f}")
+    print("microseconds of a firing by system, and of a scan and its reading by candidates")
+    for what, microseconds in (firings | scans).items():
+        print(f"  {what:<28}{microseconds:>10.1f}")
 
 
 if __name__ == "__main__":
