@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv.validation.checks import Check
 from labenv_schemas.errors import SimulatorError
 

@@ -1,14 +1,16 @@
 """Enthalpies of reactions: calorimetry, mostly of solutions, and differences of NBS enthalpies.
 
 Calorimetry at 970 K is compared with ours at 298 K; heat capacities change a reaction between
-solids by 1 or 2 kJ between them, which the tolerances include beside the published uncertainty. It is one table, hence its length.
+solids by 1 or 2 kJ between them, which the tolerances include beside the published uncertainty.
+
+It is one table, hence its length.
 """
 
 from __future__ import annotations
 
 from functools import partial
 
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv.validation.checks import Check
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv.validation.catalogue.enthalpies import reaction_enthalpy_kj
 from labenv.validation.checks import Check
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from labenv.physics.oxygen_content import equilibrium_oxygen, is_orthorhombic
 from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv.validation.checks import Check
 
 BAR = 1.0e5

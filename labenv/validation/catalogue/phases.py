@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K, stable_assemblage
-from labenv.physics.thermochemistry.tables import substance_table
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv.validation.catalogue.decompositions import AIR_CO2_BAR, AIR_O2_BAR, onset_k
 from labenv.validation.checks import Check
 
@@ -218,8 +218,8 @@ CHECKS = [
         833.0,
         25.0,
         "Darken & Gurry, J. Am. Chem. Soc. 68 (1946) 798",
-        {"Fe3O4": 1, "Fe": 0.788},
-        {"Fe947O1000": 0.004},
+        {"Fe3O4": 1, "Fe": 1},
+        {"FeO": 4},
     ),
     _change(
         "Cu-Fe-O",
