@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from pathlib import Path
 from time import perf_counter
 
 import pytest
@@ -13,6 +14,7 @@ from labenv_schemas.errors import SimulatorError
 
 LEAST_SHARE = 0.85  # what holds; docs/validation.md lists the misses and why they stay
 LONGEST_S = 5.0
+PAGE = Path(__file__).parents[3] / "docs" / "validation.md"
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,11 @@ def test_nearly_all_are_met(timed: list[tuple[Judged, float]]) -> None:
 def test_each_is_quick(timed: list[tuple[Judged, float]]) -> None:
     slow = [(judged.check.quantity, seconds) for judged, seconds in timed if seconds > LONGEST_S]
     assert slow == []
+
+
+def test_the_page_lists_every_check() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert [c.quantity for c in all_checks() if f"| {c.quantity} |" not in page] == []
 
 
 def _refuse() -> float:
