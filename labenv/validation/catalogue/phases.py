@@ -226,7 +226,7 @@ CHECKS = [
         "CuFeO2 forms from CuFe2O4 and CuO in air",
         1288.0,
         30.0,
-        "Yamaguchi & Shiraishi, and Schaefer, Kluge & Hempel: Cu-Fe-O in air, 1015 degC",
+        "Yund & Kullerud, Am. Mineral. 49 (1964) 689: 1015 degC",
         {"Fe2CuO4": 2, "CuO": 2},
         {"FeCuO2": 4, "O2": 1},
         {"O2": AIR_O2_BAR},
