@@ -12,6 +12,10 @@ ENVIRONMENTS: dict[str, tuple[str, str | None]] = {
         "labenv.envs.synthesis_vector:SolidStateSynthesisVectorEnv",
     ),
     "labenv/StructureDiscovery-v0": ("labenv.envs.structure_discovery:StructureDiscoveryEnv", None),
+    "labenv/SuperconductorSearch-v0": (
+        "labenv.envs.superconductor_search:SuperconductorSearchEnv",
+        None,
+    ),
 }
 
 
