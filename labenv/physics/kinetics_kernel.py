@@ -180,7 +180,9 @@ def new_work(tables: Tables) -> Work:
         The room.
     """
     phases, reactions = tables[1].shape[2], tables[0].shape[3]
-    room = reactions + 1  # one that is considered and not taken
+    # A reaction may be listed twice, its other side when the first stage has made what that needs;
+    # and one more is considered and not taken.
+    room = 2 * reactions + 1
     return Work(
         flow=np.zeros((3, room)),
         pick=np.zeros((room, 3), dtype=np.uint32),
