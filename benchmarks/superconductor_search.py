@@ -9,30 +9,30 @@ from __future__ import annotations
 
 import argparse
 
-import gymnasium as gym
 import numpy as np
 from scipy.stats import qmc
 
-import labenv  # noqa: F401 - registers
+from labenv.envs.superconductor_search import SuperconductorSearchEnv
 from labenv.envs.superconductor_search_audit import true_conditions
 from labenv.tasks.superconductor_search import oracle_score
 
 
 def main() -> None:
     """Print the medians over seeds."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--experiments", type=int, default=12)
     given = parser.parse_args()
     count = given.experiments
-    env = gym.make("labenv/SuperconductorSearch-v0", experiments=count).unwrapped
+    env = SuperconductorSearchEnv(experiments=count)
     curves: dict[str, list[list[float]]] = {"random": [], "sobol": []}
     best: list[float] = []
     for seed in range(given.seeds):
         size = env.settings.space.size
         draws = {
             "random": np.random.default_rng(seed).uniform(-1.0, 1.0, (count, size)),
-            "sobol": 2.0 * qmc.Sobol(size, seed=seed).random(64)[:count] - 1.0,
+            "sobol": 2.0 * qmc.Sobol(size, rng=np.random.default_rng(seed)).random(64)[:count]
+            - 1.0,
         }
         for name, actions in draws.items():
             env.reset(seed=seed)

@@ -30,7 +30,7 @@ YBCO = ("YBa2Cu3O6", "YBa2Cu3O7")
 # A ceramic of about 1 mΩ cm at 300 K and a third of it at 100 K, as Cava et al., Phys. Rev. Lett.
 # 58 (1987) 1676, show; the Debye temperature is near 400 K. All estimates.
 YBCO_RESIDUAL_OHM_M, YBCO_PHONON_OHM_M, YBCO_DEBYE_K = 1.5e-6, 4.5e-5, 400.0
-# Below y = 6.4 it is a semiconductor (Cava et al., Nature 329 (1987) 423); the energy is an estimate.
+# A semiconductor below y = 6.4: Cava et al., Nature 329 (1987) 423; the energy is an estimate.
 SEMICONDUCTING_BELOW_Y, YBCO_ACTIVATION_K = 6.4, 400.0
 # Every other oxide here is an insulator or semiconductor: 0.1 ohm m at 300 K, an estimate.
 OTHER_RESIDUAL_OHM_M, OTHER_ACTIVATION_K = 1e-3, 1400.0
