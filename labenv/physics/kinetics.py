@@ -70,6 +70,9 @@ if TYPE_CHECKING:
 AIR_PA = (42.5, 21227.0)
 
 
+LEAST_PA = 1e-12  # of a gas that is not there, since a reaction that takes it up divides by it
+
+
 @dataclass(frozen=True)
 class StepControl:
     """How a firing is integrated.
@@ -269,7 +272,8 @@ def _factors(
         raise ProposalError(
             f"kinetic factors need {len(system.reactions)} columns, got {factors.shape}"
         )
-    share = np.maximum(pressure, system.bed_pa)[:, None, :] / STANDARD_PRESSURE_PA
+    floor_pa = np.maximum(system.bed_pa, LEAST_PA)
+    share = np.maximum(pressure, floor_pa)[:, None, :] / STANDARD_PRESSURE_PA
     quotient = (share ** system.gas_stoichiometry[None]).prod(axis=2)
     both = np.empty((count, len(system.reactions), 2))
     both[:, :, 0], both[:, :, 1] = quotient, factors

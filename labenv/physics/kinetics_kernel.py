@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 _STEP_K = GRID_STEP_K
 _REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
+_LARGEST_PULL = 1e4  # of what is there and what is left in a step
 _LARGEST_CONSTANT = 1e14  # times the gases' share it is still beyond the cap
 _MAX_STEPS = 50_000
 _FIRST_STEP_S = 600.0
@@ -527,7 +528,9 @@ def _assemble(
     for j in range(count):
         r, side, scarce = pick[j, 0], pick[j, 1], pick[j, 2]
         divisor = x[row, scarce if scarce < last else reach] + _TINY * sample.powder[2]
-        pull = h * flow[0, j] / divisor
+        # Beyond the limit nothing is left all the same, and loops of fast reactions would turn over
+        # so much that rounding showed.
+        pull = min(h * flow[0, j] / divisor, _LARGEST_PULL)
         flow[2, j] = pull
         column = slot[scarce]
         for place in range(3):
