@@ -12,6 +12,7 @@ ENVIRONMENTS: dict[str, tuple[str, str | None]] = {
         "labenv.envs.synthesis_vector:SolidStateSynthesisVectorEnv",
     ),
     "labenv/StructureDiscovery-v0": ("labenv.envs.structure_discovery:StructureDiscoveryEnv", None),
+    "labenv/PhaseMapping-v0": ("labenv.envs.phase_mapping:PhaseMappingEnv", None),
     "labenv/SuperconductorSearch-v0": (
         "labenv.envs.superconductor_search:SuperconductorSearchEnv",
         None,
