@@ -22,7 +22,7 @@ from labenv.testing.env import EnvContract, appearing, play
 from labenv_schemas.errors import ConfigError, ProposalError
 
 NAME = "labenv/SuperconductorSearch-v0"
-FAST = {"routes": ("BaCO3",), "firing_gases": ("air",), "experiments": 7}
+FAST = {"routes": ("BaCO3",), "firing_gases": ("air",), "experiments": 6, "history": 3}
 
 
 def make(**settings):
