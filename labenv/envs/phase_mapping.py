@@ -241,7 +241,9 @@ class PhaseMappingEnv(gym.Env["Observation", "NDArray[np.int64]"]):
             if not 0.0 <= point.x <= 1.0:
                 return f"compositions lie between 0 and 1; asked for {point.x:g}"
             if not low - 1e-6 <= point.temperature_k <= high + 1e-6:
-                return f"the map is of {low:.0f} to {high:.0f} K; asked for {point.temperature_k:g} K"
+                return (
+                    f"the map is of {low:.0f} to {high:.0f} K; asked for {point.temperature_k:g} K"
+                )
             if not 60.0 <= point.hold_s <= self._settings.holds_s[-1]:
                 longest_h = self._settings.holds_s[-1] / HOUR_S
                 return f"holds last 60 s to {longest_h:g} h; asked for {point.hold_s:g} s"

@@ -156,9 +156,7 @@ def equilibrium_map(name: str, grid: MapGrid) -> Bools:
     system, gas = mapped.system, np.maximum(mapped.gas_pa, mapped.system.bed_pa)
     amounts = np.array([
         stable_assemblage(system.phases, system.gases, row, at_k, gas)
-        for row, at_k in zip(
-            mapped.amounts_mol(grid.x), grid.temperature_k.tolist(), strict=True
-        )
+        for row, at_k in zip(mapped.amounts_mol(grid.x), grid.temperature_k.tolist(), strict=True)
     ])
     fractions = system.mass_fractions(np.maximum(amounts, 0.0))
     there = dominant(fractions, 0.1)

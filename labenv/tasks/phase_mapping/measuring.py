@@ -256,7 +256,9 @@ def _reading(mapped: MappedSystem, point: Point, shares: Floats) -> Reading:
     label = dominant(shares[None], UNSEEN_LEAST)[0]
     note = ""
     if label[-2]:
-        note = f"unseen: {shares[-2]:.2f} +- {UNSEEN_SIGMA:.2f} of the scattering is of no structure"
+        note = (
+            f"unseen: {shares[-2]:.2f} +- {UNSEEN_SIGMA:.2f} of the scattering is of no structure"
+        )
     return Reading(point, "ok", shares, label, note)
 
 

@@ -83,7 +83,9 @@ class MappedSystem:
         table = self.system.tables.cation
         second = self._cations_of_second
         share = (table[:, 1:] * second).sum(axis=1)
-        first = [int(np.flatnonzero(self.label_of_phase == d)[0]) for d in range(len(self.structures))]
+        first = [
+            int(np.flatnonzero(self.label_of_phase == d)[0]) for d in range(len(self.structures))
+        ]
         return np.clip(share[first], 0.0, 1.0)
 
     @cached_property
