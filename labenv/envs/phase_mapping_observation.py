@@ -21,7 +21,7 @@ last_shares       (K,)        weight fractions measured there
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from gymnasium import spaces
@@ -60,7 +60,9 @@ def mapping_observation_space(settings: MappingSettings) -> spaces.Space[Observa
         "last_point": 3,
         "last_shares": places,
     }
-    boxes = {name: spaces.Box(0.0, 1.0, (n,), np.float32) for name, n in lengths.items()}
+    boxes: dict[str, spaces.Space[Any]] = {
+        name: spaces.Box(0.0, 1.0, (n,), np.float32) for name, n in lengths.items()
+    }
     return cast("spaces.Space[Observation]", spaces.Dict(boxes))
 
 

@@ -97,11 +97,13 @@ def drawn_map(grid: MapGrid, readings: Sequence[Reading]) -> Bools | None:
     """
     if not readings:
         return None
-    ordered = sorted(reversed(readings), key=lambda r: -r.point.hold_s)
+    order = sorted(range(len(readings)), key=lambda i: (-readings[i].point.hold_s, -i))
+    ordered = [readings[i] for i in order]
     x = np.array([r.point.x for r in ordered])
     temperature_k = np.array([r.point.temperature_k for r in ordered])
     nearest = np.argmin(np.round(grid.distances(x, temperature_k), 9), axis=1)
-    return np.array([r.label for r in ordered])[nearest]
+    labels = np.array([r.label for r in ordered], dtype=np.bool_)
+    return np.asarray(labels[nearest])
 
 
 def agreement(one: Bools, other: Bools) -> Floats:

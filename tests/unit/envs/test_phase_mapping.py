@@ -11,7 +11,7 @@ import labenv  # noqa: F401 - registers
 from labenv.envs import phase_mapping_audit as audit
 from labenv.envs.phase_mapping import PhaseMappingEnv
 from labenv.tasks.phase_mapping import Point, equilibrium_map, lab_time_s, mapped_system
-from labenv.tasks.phase_mapping.atlas import MapGrid, agreement
+from labenv.tasks.phase_mapping.atlas import MapGrid, agreement, drawn_map
 from labenv.tasks.phase_mapping.measuring import DOMINANT, dominant, draw_laboratory, measure
 from labenv.tasks.phase_mapping.plans import boundary_cell, space_filling_cells
 from labenv.testing.env import EnvContract
@@ -172,10 +172,20 @@ def test_nearest_point_labels_a_cell_and_the_longest_hold_counts():
     env.reset(seed=0)
     for hold in (2, 0):
         env.step(np.array([3, 2, hold]))
-    from labenv.tasks.phase_mapping.atlas import drawn_map
-
     drawn = drawn_map(env.settings.grid(env.system), env.readings)
     assert (drawn == env.readings[0].label).all()
+
+
+def test_of_equal_holds_the_latest_counts():
+    from dataclasses import replace
+
+    env = make(goal=None, systems="Y2O3-Fe2O3")
+    env.reset(seed=0)
+    env.step(np.array([3, 2, 1]))
+    first = env.readings[0]
+    later = replace(first, label=~first.label)
+    drawn = drawn_map(env.settings.grid(env.system), [first, later])
+    assert (drawn == later.label).all()
 
 
 def test_truth_is_not_told():
