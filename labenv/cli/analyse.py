@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 EXAMPLES = examples(
     "labenv analyse scan.xrdml --phases anatase,ZnO",
     "labenv analyse scan.xy --elements Ti,Zn,O",
+    "labenv analyse scan.xy",
     "labenv analyse scan.xrdml --cif mine.cif --phases ZnO --format json",
 )
 
@@ -50,7 +51,10 @@ def analyse(
     ] = None,
     elements: Annotated[
         str | None,
-        typer.Option(metavar="A,B,...", help="Search all known phases of these elements."),
+        typer.Option(
+            metavar="A,B,...",
+            help="Search phases of these; without options, all.",
+        ),
     ] = None,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
@@ -58,7 +62,7 @@ def analyse(
     from labenv.analysis import fit_phases, search_phases
 
     candidates = _candidates(phases, cif, elements)
-    symbols = split_list(elements, "list of elements") if elements is not None else []
+    symbols = split_list(elements, "list of elements") if elements is not None else None
     scan = _read(file)
     with _about(file):
         fit = fit_phases(scan, candidates) if candidates else search_phases(scan, symbols)
@@ -102,17 +106,12 @@ def _candidates(
         Names, formulas and structures.
 
     Raises:
-        ConfigError: If nothing was named, or both candidates and elements were.
+        ConfigError: If both candidates and elements were named.
     """
     from labenv.physics.structures import phase_from_cif
 
     if elements is not None and (phases is not None or cif):
         raise ConfigError("--elements searches by itself; leave out --phases and --cif")
-    if elements is None and phases is None and not cif:
-        raise ConfigError(
-            "say what may be in the sample, with --phases anatase,ZnO or --cif FILE, or have it "
-            "searched with --elements Ti,Zn,O"
-        )
     named: list[CrystalPhase | str] = []
     if phases is not None:
         named += split_list(phases, "list of phases")

@@ -48,7 +48,7 @@ def predict(
     rate: Annotated[str, typer.Option(metavar="RATE", help="Heating rate.")] = "5K/min",
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Predict the phases that firing a mixture gives, with their spread and the path."""
+    """Predict the phases that a firing gives."""
     from labenv.physics.prediction import Firing
     from labenv.physics.prediction import predict as predict_firing
     from labenv_schemas.base import parse

@@ -32,7 +32,7 @@ def validate(
     ] = None,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Compare the simulator with published values, and with real scans of reactions."""
+    """Compare the simulator with published values."""
     from labenv.validation import judge_all, judge_scans
 
     judged = judge_all()

@@ -291,7 +291,9 @@ def build_table(
             Contact(frozenset(row["phases"]), float(row["onset_k"]), cited[row["source"]])
             for row in content.get("contacts", ())
         ]
+    tabulated_names = set(found)
     _add_rows(found, waiting, grid)
+    _drop_replaced(found, tabulated_names, {row["name"] for _, row, _ in waiting})
     for name in (onset_k.keys() | hindered.keys()) & found.keys():
         substance = found[name]
         found[name] = replace(
@@ -343,6 +345,17 @@ def _add_rows(
         if len(later) == len(waiting):
             raise ConfigError(f"thermochemistry: {sorted(to_come)} are made of one another")
         waiting = later
+
+
+def _drop_replaced(
+    found: dict[str, TabulatedSubstance], tabulated: set[str], rows: set[str]
+) -> None:
+    """Take out tabulated substances that a row of another name, but the same atoms, replaces."""
+    solids = {name for name in tabulated - rows if not found[name].gas}
+    for name in rows:
+        for other in [n for n in solids if _same(found[n].elements, found[name].elements)]:
+            solids.discard(other)
+            del found[other]
 
 
 def _from_reaction(

@@ -39,7 +39,7 @@ from labenv_schemas.errors import StoreError
         ("show", "EXPERIMENT"),
         ("export c1 --format csv", "--out"),
         ("analyse", "FILE"),
-        ("analyse campaign.yaml", "say what may be in the sample"),
+        ("analyse campaign.yaml", "campaign.yaml: not recognised"),
         ("analyse campaign.yaml --phases ZnO --elements Zn,O", "leave out --phases"),
         ("analyse missing.xy --phases ZnO", "missing.xy"),
         ("analyse . --phases ZnO", "directory"),

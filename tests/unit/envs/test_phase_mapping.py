@@ -61,6 +61,7 @@ def play_actions(env, actions):
         {"render_mode": "neon"},
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*render_mode:UserWarning")
 def test_bad_settings_are_told(settings):
     with pytest.raises(ConfigError):
         PhaseMappingEnv(**{**SMALL, **settings})
