@@ -187,7 +187,9 @@ def judge_scan(path: Path) -> ReactionScan:
 
     amounts, temperature_k, hold_s = read_name(path.stem)
     firing = Firing(amounts, temperature_k, hold_s)
-    by_source = {source: predict(replace(firing, source=source, draws=2)) for source in SOURCES}
+    by_source: dict[Source, Prediction] = {
+        source: predict(replace(firing, source=source, draws=2)) for source in SOURCES
+    }
     prediction = predict(firing)
     elements = {e for name in amounts for e in parse_formula(name).amounts} | {"O"}
     try:
