@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 DOMINANT = 0.1  # weight fraction from which a phase belongs to a label
 UNSEEN_LEAST = 0.2  # share of the scattering that must be missing before it is called unseen
-UNSEEN_SIGMA = 0.05  # of that share; texture and mixing of sizes, measured in tests
+UNSEEN_SIGMA = 0.05  # of that share: an estimate, from mixing sizes, counting and the standard
 STANDARD_SIGMA = 0.02  # to which a standard's brightness is known
 SCAN_GRID = (15.0, 0.04, 1376)  # to 70 degrees
 HOUR_S = 3600.0
