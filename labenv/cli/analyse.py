@@ -31,6 +31,7 @@ EXAMPLES = examples(
     "labenv analyse scan.xy --elements Ti,Zn,O",
     "labenv analyse scan.xy",
     "labenv analyse scan.xrdml --cif mine.cif --phases ZnO --format json",
+    "labenv analyse beamline.xy --wavelength 0.4136 --elements Ti,Zn,O",
 )
 
 
@@ -56,6 +57,13 @@ def analyse(
             help="Search phases of these; without options, all.",
         ),
     ] = None,
+    wavelength: Annotated[
+        str | None,
+        typer.Option(
+            metavar="Å or ANODE",
+            help="Of a beam (0.4136), or a tube (Mo), in place of what the file says.",
+        ),
+    ] = None,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Quantify the crystalline phases in a powder diffractogram."""
@@ -63,7 +71,7 @@ def analyse(
 
     candidates = _candidates(phases, cif, elements)
     symbols = split_list(elements, "list of elements") if elements is not None else None
-    scan = _read(file)
+    scan = _read(file, wavelength)
     with _about(file):
         fit = fit_phases(scan, candidates) if candidates else search_phases(scan, symbols)
     analysis = fit.analysis
@@ -131,7 +139,12 @@ def _about(file: Path) -> Generator[None]:
         raise ConfigError(f"{file}: {fault}") from None
 
 
-def _read(file: Path) -> Diffractogram:
+def _read(file: Path, wavelength: str | None) -> Diffractogram:
+    """Return the scan of a file, with another wavelength if one is given.
+
+    Raises:
+        ConfigError: If the file holds no diffractogram, or the wavelength cannot be read.
+    """
     from labenv_instruments.formats import read_measurement
     from labenv_schemas.measurement import Diffractogram
 
@@ -139,7 +152,13 @@ def _read(file: Path) -> Diffractogram:
     if not isinstance(measurement, Diffractogram):
         kind = measurement.kind.replace("_", " ")
         raise ConfigError(f"{file} holds a {kind}; this command analyses diffractograms")
-    return measurement
+    if wavelength is None:
+        return measurement
+    from labenv.physics.diffraction_radiation import radiation_of
+
+    flags = tuple(flag for flag in measurement.flags if flag.code != "wavelength_assumed")
+    changed = {"radiation": radiation_of(wavelength), "flags": flags}
+    return measurement.model_copy(update=changed)
 
 
 def _print_analysis(file: Path, analysis: PhaseAnalysis) -> None:

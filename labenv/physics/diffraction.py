@@ -73,6 +73,8 @@ class DiffractometerSpec:
         background_per_second: Level, 1/2θ rise (× 10°) and exponential rise below 20°, counts/s.
         strain: Microstrain of every phase.
         size_range_m: Smallest and largest crystallite size, m.
+        in_plane: Light polarised in the plane of scattering over that across it: 1 for a tube,
+            cos²2α with a monochromator at 2α, some 0.02 for a synchrotron.
     """
 
     start_deg: float = 15.0
@@ -87,6 +89,7 @@ class DiffractometerSpec:
     background_per_second: tuple[float, float, float] = (3800.0, 15000.0, 13000.0)
     strain: float = 3e-4
     size_range_m: tuple[float, float] = (6e-9, 600e-9)
+    in_plane: float = 1.0
 
     @property
     def two_theta_deg(self) -> NDArray[np.float64]:
@@ -178,7 +181,7 @@ def line_pattern(
         angle = two_theta_deg(lines.d_a, wavelength)
         good = np.isfinite(angle) & (angle < 170.0)
         angle = angle[good]
-        area = lines.unit_intensity[good] * lorentz_polarisation(angle) * weight
+        area = lines.unit_intensity[good] * lorentz_polarisation(angle, spec.in_plane) * weight
         if factor is not None:
             area = area * factor[good]
         gauss = caglioti_deg2(angle, *spec.caglioti)

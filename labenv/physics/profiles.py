@@ -40,17 +40,21 @@ def two_theta_deg(d_a: NDArray[np.float64], wavelength_a: float) -> NDArray[np.f
         return np.degrees(2.0 * np.arcsin(wavelength_a / (2.0 * d_a)))
 
 
-def lorentz_polarisation(two_theta: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return (1 + cos²2θ) / (sin²θ cosθ), a powder in Bragg-Brentano geometry with a β filter.
+def lorentz_polarisation(
+    two_theta: NDArray[np.float64], in_plane: float = 1.0
+) -> NDArray[np.float64]:
+    """Return (1 + p cos²2θ) / (sin²θ cosθ), a powder in Bragg-Brentano geometry.
 
     Args:
         two_theta: Scattering angles, degrees.
+        in_plane: Light polarised in the plane of scattering over that across it: p = 1 for a tube
+            with a β filter, cos²2α after a monochromator at 2α, some 0.02 for a synchrotron.
 
     Returns:
         The factor, same shape.
     """
     theta = np.radians(two_theta) / 2.0
-    factor = (1.0 + np.cos(2.0 * theta) ** 2) / (np.sin(theta) ** 2 * np.cos(theta))
+    factor = (1.0 + in_plane * np.cos(2.0 * theta) ** 2) / (np.sin(theta) ** 2 * np.cos(theta))
     return np.asarray(factor, dtype=np.float64)
 
 

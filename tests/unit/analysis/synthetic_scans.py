@@ -36,7 +36,9 @@ def simulated_scan(
         two_theta_deg=spec.two_theta_deg,
         counts=poisson_counts(mean, [np.random.default_rng(seed)])[0],
         radiation=Radiation(
-            k_alpha1_a=first, k_alpha2_a=second, k_alpha2_ratio=spec.k_alpha2_ratio
+            k_alpha1_a=first,
+            k_alpha2_a=second if spec.k_alpha2_ratio > 0.0 else None,
+            k_alpha2_ratio=spec.k_alpha2_ratio,
         ),
         goniometer_radius_m=spec.radius_m,
     )

@@ -73,6 +73,27 @@ def blind() -> Identification:
         return identify_phases(simulated_scan(TRUE), particle_size_m=PARTICLES_M)
 
 
+@pytest.mark.parametrize("radiation", ["Mo", "Co", "0.4959 Å"])
+def test_other_wavelengths_show_the_same_phases(radiation: str) -> None:
+    from labenv.physics.diffraction_radiation import with_radiation
+
+    spec = DiffractometerSpec(step_deg=0.02, points=3001)
+    spec = with_radiation(spec, radiation)
+    narrower = spec.k_alpha_a[0] / 1.54
+    u, v, w = spec.caglioti
+    spec = replace(
+        spec,
+        caglioti=(u, v * narrower, w * narrower**2),
+        lorentz_deg=spec.lorentz_deg * narrower,
+        counts_per_second=spec.counts_per_second * narrower**-3,
+    )
+    scan = simulated_scan({"anatase": 0.6, "ZnO": 0.4}, spec=spec, displacement_m=0.0)
+    result = identify_phases(scan, ["Ti", "Zn", "O"], particle_size_m=PARTICLES_M)
+    assert names(result) == {"anatase", "ZnO"}
+    fractions = {p.name: p.weight_fraction for p in result.fit.analysis.phases}
+    assert fractions["anatase"] == pytest.approx(0.6, abs=0.05)
+
+
 def test_the_whole_library_is_searched_where_no_elements_are_given(blind: Identification) -> None:
     assert names(blind) == {"anatase", "V2O5", "In2O3"}
     assert blind.fit.analysis.status == "ok"

@@ -117,3 +117,26 @@ def test_an_intensity_that_is_no_number_is_told_by_its_line(
     assert answer.code == 2
     assert f"scan.xy: line 7: the intensity is {value}" in answer.err
     assert "pydantic" not in answer.err
+
+
+def test_a_wavelength_takes_the_place_of_what_a_file_says(labenv: Any, tmp_path: Path) -> None:
+    import numpy as np
+
+    from labenv.physics.diffraction import DiffractometerSpec, line_pattern
+    from labenv.physics.diffraction_radiation import with_radiation
+    from labenv.physics.reflection_cache import reflections_of
+    from labenv.physics.structures import phase_library
+
+    spec = with_radiation(DiffractometerSpec(step_deg=0.06, points=1001), "0.7 Å")
+    lines = reflections_of(phase_library().get("rutile"), 0.7, 60.0)
+    counts = 200.0 + 1e5 * (one := line_pattern(lines, spec, 5e-8)) / one.max()
+    rows = np.stack([spec.two_theta_deg, np.round(counts)], axis=1)
+    np.savetxt(tmp_path / "beam.xy", rows, fmt="%.4f")
+    words = ("analyse", "beam.xy", "--phases", "rutile")
+    assert "unidentified" in labenv(*words).out
+    told = labenv(*words, "--wavelength", "0.7")
+    assert "ok" in told.out
+    assert "wavelength" not in told.out
+    refused = labenv(*words, "--wavelength", "Xx")
+    assert refused.code != 0
+    assert "no radiation that is known" in refused.err
