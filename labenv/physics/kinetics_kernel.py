@@ -13,6 +13,10 @@ Elements are conserved to rounding, because a step is a sum of balanced reaction
 between its two stages is the error that sets the next step's length; a step that misses the
 tolerance, or leaves an amount below zero, is taken again, shorter.
 
+If asked, each step taken is written into a ledger: when, between which temperatures, and by how
+much each reaction went forward, which is what the books of energy are kept by. Without a ledger
+that costs a comparison a step.
+
 The file is longer than most because numba's cache on disk watches only the file a function stands
 in: a kernel split over two files would go stale unseen.
 """
@@ -57,11 +61,15 @@ _HALF_WAY = 0.16  # layer over first radius of a particle half consumed: u - u^2
 _TRACE = 1.0e-13  # share of the cations below which a phase does not react
 _TINY = 1.0e-20  # share of the cations added to a divisor that may be zero
 _NEARLY_USED = 0.1  # share of the reach below which its exhaustion is felt
+_ESCAPE = 3  # position in `LAWS`
 
 # Rows of a sample's array `x`, shape (8, P + G + 1): a column a phase, a gas, and one for the
 # reach, the segregation that contacts can still undo, which reactions use up like a phase.
 NOW, STAGE, NEXT, REFERENCE, RADIUS, CUBE, ROOT, UNMIXED = range(8)
 ROWS = 8
+# Columns of a ledger before the reactions': end of the step (s), temperatures at its ends (K). The
+# last row is room for the step at hand, and its first number counts the rows written.
+END_S, BEGIN_K, END_K, EXTENTS = range(4)
 NONE = np.uint32(0xFFFFFFFF)
 
 F = TypeVar("F", bound="Callable[..., object]")
@@ -108,6 +116,7 @@ class Batch(NamedTuple):
     factor: Floats  # (N, R, 2): reaction quotient, factor on the rate
     liquid: Floats
     steps: Ints
+    ledger: Floats  # (N, L + 1, 3 + R) for L steps, see `EXTENTS`; (N, 0, 0) for none
 
 
 Course = tuple[int, int, int, float, float, float, float]
@@ -144,6 +153,7 @@ class Sample(NamedTuple):
     member: Places
     rates: Floats
     growth: Floats
+    ledger: Floats
 
 
 def integrate_tables(tab: ReactionTables) -> Tables:
@@ -357,6 +367,8 @@ def _speed(row: int, j: int, sample: Sample, model: Model, tab: ReactionTables) 
     if amount < first:
         x[ROOT, core] = _cube_root(amount / first, x[ROOT, core])
     law, length = tab.kind[r, 0], sample.rate[j, 1]
+    if law == _ESCAPE:  # what leaves a crucible depends on its mouth, not on the amount inside
+        return float(partners * amount / (amount / sample.powder[2] + model.scarce_fraction))
     return partners * _geometry(law, amount, first, x[ROOT, core], length, model.interface_m)
 
 
@@ -643,6 +655,42 @@ def _difference(x: Floats, cation: Floats) -> float:
 
 
 @inlined
+def _clear(ledger: Floats) -> None:
+    """Empty the room for the step at hand."""
+    if ledger.shape[0] > 0:
+        for c in range(EXTENTS, ledger.shape[1]):
+            ledger[ledger.shape[0] - 1, c] = 0.0
+
+
+@inlined
+def _note(count: int, sample: Sample) -> None:
+    """Write into the ledger's last row by how much each reaction went forward in a step.
+
+    The amounts after the step are those before and this, times the stoichiometry.
+    """
+    ledger, flow, pick, slot = sample.ledger, sample.flow, sample.pick, sample.slot
+    last, size = ledger.shape[0] - 1, 0
+    for p in range(slot.shape[0]):
+        if slot[p] != NONE:
+            size += 1
+    for j in range(count):
+        extent = flow[2, j] * sample.matrix[slot[pick[j, 2]], size]
+        ledger[last, EXTENTS + pick[j, 0]] += extent if pick[j, 1] == 0 else -extent
+
+
+@inlined
+def _write(end_s: float, begin_k: float, end_k: float, ledger: Floats) -> None:
+    """Keep the step in the ledger's last row, if there is room."""
+    last = ledger.shape[0] - 1
+    row = int(ledger[last, 0])
+    if row < last:
+        ledger[row, END_S], ledger[row, BEGIN_K], ledger[row, END_K] = end_s, begin_k, end_k
+        for c in range(EXTENTS, ledger.shape[1]):
+            ledger[row, c] = ledger[last, c]
+        ledger[last, 0] += 1.0
+
+
+@inlined
 def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionTables) -> float:
     """Set row NEXT from row NOW.
 
@@ -651,6 +699,7 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
         fell below zero; below zero if the step had better end after so many K.
     """
     x, flow, cation, cations = sample.x, sample.flow, tab.cation, sample.powder[2]
+    _clear(sample.ledger)
     present = _present(NOW, x, cation, cations)
     count = _add_new(0, 0, present, course, sample, tab)
     before = _flows(NOW, present, count, sample, model, tab)
@@ -673,6 +722,8 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
         flow[0, j] = 0.5 * (flow[0, j] + flow[1, j])
     if not _advance((h, 0.5 * (before + gain)), STAGE, NEXT, count, sample, tab):
         return math.inf
+    if sample.ledger.shape[0] > 0:
+        _note(count, sample)
     return float(_difference(x, cation) / cations)
 
 
@@ -709,15 +760,15 @@ def _liquid(temperature_k: float, x: Floats, cations: float, tab: ReactionTables
 
 @compiled
 def _line(
-    piece: tuple[float, float, float], wanted: float, sample: Sample, model: Model,
+    piece: tuple[float, float, float, float], wanted: float, sample: Sample, model: Model,
     tab: ReactionTables,
 ) -> tuple[float, float, int]:  # fmt: skip
-    """Integrate one straight piece of a programme: first temperature, slope and length of time.
+    """Integrate one straight piece of a programme: first temperature, slope, length of time, begin.
 
     Returns:
         The peak liquid share, the step that would come next, and the number of steps.
     """
-    begin_k, slope, span = piece
+    begin_k, slope, span, begin_s = piece
     x, tolerance = sample.x, model.tolerance
     longest = span
     if slope != 0.0:
@@ -737,6 +788,8 @@ def _line(
         steps += 1
         if error <= 2.0 * tolerance:
             done += h
+            if sample.ledger.shape[0] > 0:
+                _write(begin_s + done, now_k, now_k + slope * h, sample.ledger)
             for c in range(x.shape[1]):
                 x[NOW, c] = x[NEXT, c]
             _grow(h, course, x, sample.growth, model)
@@ -778,10 +831,13 @@ def _fire(
             continue
         slope = (end_k - begin_k) / span
         cold = model.active_above_k - min(begin_k, end_k)
+        begin_s = time_s[s]
         if cold > 0.0:  # leave out the part below the temperature where anything moves
             span -= cold / abs(slope)
             begin_k = max(begin_k, model.active_above_k)
-        liquid, wanted, steps = _line((begin_k, slope, span), wanted, sample, model, tab)
+            begin_s = time_s[s + 1] - span if slope > 0.0 else begin_s
+        piece = (begin_k, slope, span, begin_s)
+        liquid, wanted, steps = _line(piece, wanted, sample, model, tab)
         peak = max(peak, liquid)
         total += steps
         if steps > _MAX_STEPS:
@@ -799,6 +855,7 @@ def fire_rows(
             batch.x[i], batch.powder[i], batch.factor[i],
             work.flow, work.pick, work.rate, work.mixed, work.demand,
             work.slot, work.matrix, work.member, work.rates, work.growth,
+            batch.ledger[i],
         )  # fmt: skip
         batch.liquid[i], batch.steps[i] = _fire(
             batch.time_s[i], batch.temperature_k[i], sample, model, tab

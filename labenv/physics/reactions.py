@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
 GRID_STEP_K = 2.0
 PLACES = 6  # of a reaction's side: three condensed phases, then three gases
-LAWS = ("layer", "surface", "bulk")
+LAWS = ("layer", "surface", "bulk", "escape")
+NEVER = 1 << 62  # a bit that no phase has: of a side that is never present
 _BALANCED = 1e-9  # atoms per mole of reaction that may be missing by rounding
 _SIDES = ("reactants", "products")
 _FOLDER = resources.files("labenv.physics") / "data"
@@ -48,7 +49,8 @@ class Reaction:
 
     Attributes:
         equation: Such as ``"BaCO3 + rutile -> BaTiO3 + CO2"``.
-        law: ``"layer"``, ``"surface"`` or ``"bulk"``.
+        law: ``"layer"``, ``"surface"``, ``"bulk"`` or ``"escape"``; the last is that of vapours
+            that leave the crucible, a share of all cations in a second, and never runs backwards.
         core: The reactant inside the product layer.
         needs_contact: Whether mixing limits it.
         rate: Rate at the system's reference temperature; m^2/s, m/s or 1/s by law.
@@ -390,10 +392,7 @@ def _tables(
         member=member,
         coefficient=coefficient,
         kind=np.array(
-            [
-                [LAWS.index(r["law"]), int(r["contact"]), *(_bits(r[k], names) for k in _SIDES)]
-                for r in rows
-            ],
+            [[LAWS.index(r["law"]), int(r["contact"]), *_sets(r, names)] for r in rows],
             dtype=np.int64,
         ).reshape(len(rows), 4),
         cation=np.concatenate([count, cations / count], axis=1),
@@ -423,7 +422,8 @@ def _check_reaction(
         raise ConfigError(f"{_equation(row)}: core {row['core']!r} is no reactant")
     for key in _SIDES:
         solids = sum(name in phases for name in row[key])
-        if not 1 <= solids <= 3 or len(row[key]) - solids > 3:
+        fewest = 0 if row["law"] == "escape" and key == "products" else 1
+        if not fewest <= solids <= 3 or len(row[key]) - solids > 3:
             raise ConfigError(
                 f"{_equation(row)}: one to three condensed phases and at most three gases a side"
             )
@@ -438,8 +438,10 @@ def _coefficient(row: Mapping[str, Any], name: str) -> float:
     return float(row["products"].get(name, 0.0)) - float(row["reactants"].get(name, 0.0))
 
 
-def _bits(side: Mapping[str, float], names: tuple[str, ...]) -> int:
-    return sum(1 << names.index(name) for name in side if name in names)
+def _sets(row: Mapping[str, Any], names: tuple[str, ...]) -> list[int]:
+    """Return the condensed phases of each side as bits of a number."""
+    forth, back = (sum(1 << names.index(n) for n in row[k] if n in names) for k in _SIDES)
+    return [forth, NEVER if row["law"] == "escape" else back]
 
 
 def _sides(
