@@ -72,7 +72,7 @@ def test_radiation_that_is_none_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("anode", sorted(K_ALPHA_A))
 def test_wavelengths_are_those_of_the_elements_lines(anode: str) -> None:
-    import xraydb
+    import xraydb  # type: ignore[import-untyped]  # the package has no types
 
     energy_ev = xraydb.xray_lines(anode)["Ka1"].energy
     assert K_ALPHA_A[anode][0] == pytest.approx(12398.42 / energy_ev, rel=4e-4)
@@ -169,7 +169,7 @@ def test_glass_gives_a_halo_and_its_mass_is_missing_in_the_lines() -> None:
     background = basis.spec.background().sum(axis=0)
     assert angle[np.argmax(glass - background)] == pytest.approx(21.7, abs=0.7)
     line = int(np.argmax(pure))
-    light = powder._mu
+    light = powder._mu  # pyright: ignore[reportPrivateUsage]
     expected = 0.5 * light[0] / (0.5 * light.sum())
     halo = 0.5 * (glass - background)[line] * light[1] / (0.5 * light.sum())
     net = half[line] - background[line] - halo
