@@ -128,7 +128,7 @@ class Work(NamedTuple):
     flow: Floats  # (3, R) mol/s of each listed reaction: in use, first stage, all in reach
     pick: Places  # (R, 3) reaction, side, reactant that would soonest be used up (P for the reach)
     rate: Floats  # (R, 3) of each listed reaction: rate with the drive, length (m), turn (K)
-    mixed: Floats  # (R, 2) segregation that a mole of each side undoes; 0 without need of contact
+    mixed: Floats  # (R, 2) segregation that a mole of each side undoes, below 0 if it makes some
     demand: Floats  # (P + 1,) 1/s
     slot: Places  # (P + 1,) equation of each reactant that is scarce, `NONE` for others
     matrix: Floats  # (P + 1, P + 2)
@@ -396,8 +396,9 @@ def _flows(
         v = sample.rate[j, 0] * _speed(row, j, sample, model, tab)
         flow[2, j] = v
         if kind[r, 1] == 1:
-            gain += model.unmixed_rate * powder[0] * v * sample.mixed[r, side]
-            v *= within
+            undone = sample.mixed[r, side]
+            gain += model.unmixed_rate * powder[0] * v * max(0.0, undone)
+            v *= within if undone > 0.0 else powder[0]
         flow[0, j] = v
     return gain
 
@@ -453,7 +454,7 @@ def _set_demand(row: int, count: int, sample: Sample, tab: ReactionTables) -> No
             p = member[r, side, place]
             if p != NONE:
                 demand[p] += v * coefficient[r, side, place]
-        demand[last] += v * mixed[r, side]
+        demand[last] += v * max(0.0, mixed[r, side])
     for p in range(last):
         if demand[p] > 0.0:
             demand[p] /= x[row, p] + _TINY * sample.powder[2]
@@ -800,7 +801,10 @@ def _line(
 
 @compiled
 def _fill_mixed(sample: Sample, tab: ReactionTables) -> None:
-    """Set the segregation that a mole of each reaction that needs contact undoes, 0 if none."""
+    """Set the segregation that a mole of each reaction undoes, below zero where it makes some.
+
+    What comes apart lies side by side, so that it comes into reach; the rest stays out of it.
+    """
     for r in range(tab.kind.shape[0]):
         undone = 0.0
         for place in range(3):
@@ -809,8 +813,7 @@ def _fill_mixed(sample: Sample, tab: ReactionTables) -> None:
                 undone += sample.x[UNMIXED, p] * tab.coefficient[r, 0, place]
             if q != NONE:
                 undone -= sample.x[UNMIXED, q] * tab.coefficient[r, 1, place]
-        sample.mixed[r, 0] = max(0.0, undone) * tab.kind[r, 1]
-        sample.mixed[r, 1] = max(0.0, -undone) * tab.kind[r, 1]
+        sample.mixed[r, 0], sample.mixed[r, 1] = undone, -undone
 
 
 @compiled

@@ -199,7 +199,8 @@ def _system(
         "bed_pa": bed,
         "reactions": rows,
     }
-    factors = rate_factors(potential, kept, mobility, temperature_grid(T_MIN_K, T_MAX_K))
+    grid_k = temperature_grid(T_MIN_K, T_MAX_K)
+    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures["CO2"])
     return assemble_system(content, potential.phases, tuple(gases), factors)
 
 

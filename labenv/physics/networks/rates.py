@@ -18,6 +18,8 @@ The rules, each with what it rests on:
 - *Gas.* A solid that gives off gas does so at a moving surface, from the temperature on at which it
   is unstable in the gas around it; one that takes up oxygen does so above about 0.38 of its
   melting temperature, where oxygen moves along surfaces and boundaries (Hüttig's rule is 0.3).
+- *Supply.* Oxygen there is enough of; CO2 is a trace in air, and what reaches the powder by
+  diffusion limits what can be taken up.
 - *Liquid.* Where partners melt together, contact is made thirty times as good.
 
 They are calibrated to few observations, and `SIGMA_LN` says how little they claim.
@@ -65,6 +67,12 @@ UNKNOWN_MELTING_K = 1700.0
 BASIC = frozenset({"Li", "Na", "K", "Ca", "Sr", "Ba"})  # react as their carbonates do
 COMPOUND_MELTING = 0.85  # of the mean of the oxides it is made of
 GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
+# CO2 diffuses to 3 mmol of powder through 2 cm of still air over 3 cm2, D = 1.1e-4 m2/s at 900 K
+# (Marrero & Mason, J. Phys. Chem. Ref. Data 1, 3 (1972)): 3e-6 1/s of it at air's 42 Pa, whatever
+# the powder could take. As rates of the two laws, for grains of half a micrometre.
+AIR_CO2_PA = 42.5
+CO2_SUPPLY_LAYER_M2_S, CO2_SUPPLY_SURFACE_M_S = 3.4e-20, 5.7e-13
+REVERSE_CAP = 50.0  # as in the integrator
 
 
 class Mobility:
@@ -204,15 +212,25 @@ def _alone(
 
 
 def rate_factors(
-    potential: GrandPotential, reactions: Sequence[Candidate], mobility: Mobility, grid_k: Floats
+    potential: GrandPotential,
+    reactions: Sequence[Candidate],
+    rows: Sequence[Mapping[str, Any]],
+    mobility: Mobility,
+    grid_k: Floats,
+    co2_pa: float,
 ) -> Floats:
-    """Return what driving force, competition and liquids make of each rate over temperature.
+    """Return what driving force, competition, liquids and supply make of each rate over temperature.
+
+    Under a gas that is held the sign of the drive, and with it the direction in which a reaction
+    runs, is a matter of temperature alone; each rule is that of the direction.
 
     Args:
         potential: The phases.
         reactions: R of them.
+        rows: The same as rows of a system's file, see `reaction_row`.
         mobility: Melting temperatures and first liquids.
         grid_k: Temperatures, K, shape (K,).
+        co2_pa: Pressure of CO2 around the powder, Pa.
 
     Returns:
         Factors, shape (K, R).
@@ -224,24 +242,77 @@ def rate_factors(
         for reaction in reactions
     ])
     best: dict[frozenset[int], Floats] = {}
-    contacts = [frozenset(p for p, _ in reaction.reactants) for reaction in reactions]
-    for contact, forward in zip(contacts, drive, strict=True):
-        best[contact] = np.maximum(best.get(contact, np.zeros(grid_k.size)), forward)
+    sides = [_sides(reaction) for reaction in reactions]
+    for meeting, forward in zip(sides, drive, strict=True):
+        for contact, toward in zip(meeting, (forward, -forward), strict=True):
+            best[contact] = np.maximum(best.get(contact, np.zeros(grid_k.size)), toward)
     factors = np.ones((grid_k.size, len(reactions)))
-    for r, (reaction, contact) in enumerate(zip(reactions, contacts, strict=True)):
-        force = np.abs(drive[r])
-        factors[:, r] = force / (force + HALF_DRIVE_J_MOL_ATOM)
-        for p, _ in reaction.products:
-            factors[:, r] *= potential.phases[p].hindered
-        if len(reaction.reactants) == 1:
-            continue
-        behind = np.where(drive[r] > 0.0, best[contact] - drive[r], 0.0)
-        factors[:, r] *= np.exp(-behind / RIVALRY_J_MOL_ATOM)
-        liquid = mobility.eutectic([potential.phases[p].name for p in contact])
-        if liquid is not None:
-            melted = 1.0 / (1.0 + np.exp(-(grid_k - liquid.temperature_k) / 8.0))
-            factors[:, r] *= 1.0 + (LIQUID_GAIN - 1.0) * melted
+    for r, (reaction, row) in enumerate(zip(reactions, rows, strict=True)):
+        for direction in (1.0, -1.0):
+            way = _Way(reaction, row, direction)
+            on = drive[r] * direction > 0.0
+            force = direction * drive[r][on]
+            factor = force / (force + HALF_DRIVE_J_MOL_ATOM)
+            factor *= np.prod([potential.phases[p].hindered for p in way.products])
+            if len(way.reactants) > 1:
+                behind = best[frozenset(way.reactants)][on] - force
+                factor *= np.exp(-behind / RIVALRY_J_MOL_ATOM)
+                factor *= _contact(way, potential, mobility, grid_k[on])
+            factors[on, r] = np.minimum(
+                factor, _supply(way, potential, grid_k[on], force, co2_pa)
+            )
     return factors
+
+
+class _Way:
+    """A reaction in one of its directions."""
+
+    def __init__(self, reaction: Candidate, row: Mapping[str, Any], direction: float) -> None:
+        left, right = (reaction.reactants, reaction.products)[:: int(direction)]
+        self.reactants = [p for p, _ in left]
+        self.products = [p for p, _ in right]
+        self.backwards = direction < 0.0
+        self.atoms_from = reaction.reactants
+        self.row = row
+        self.co2_taken = float(row["products" if self.backwards else "reactants"].get("CO2", 0.0))
+
+
+def _sides(reaction: Candidate) -> tuple[frozenset[int], frozenset[int]]:
+    return frozenset(p for p, _ in reaction.reactants), frozenset(p for p, _ in reaction.products)
+
+
+def _contact(way: _Way, potential: GrandPotential, mobility: Mobility, grid_k: Floats) -> Floats:
+    """Return the factor of a contact: its liquid's, and backwards the mobility of its own phases."""
+    phases = [potential.phases[p] for p in way.reactants]
+    factor = np.ones(grid_k.size)
+    if way.backwards and way.row["law"] == "layer":
+        rate, activation = _arrhenius(
+            ONSET_M2_S, mobility.contact_onset_k(phases), SOLID_ACTIVATION
+        )
+        further = (activation - way.row["activation_j_mol"]) / GAS_CONSTANT_J_MOL_K
+        factor *= rate / way.row["rate"] * np.exp(-further * (1.0 / grid_k - 1.0 / REFERENCE_K))
+    liquid = mobility.eutectic([phase.name for phase in phases])
+    if liquid is not None:
+        melted = 1.0 / (1.0 + np.exp(-(grid_k - liquid.temperature_k) / 8.0))
+        factor *= 1.0 + (LIQUID_GAIN - 1.0) * melted
+    return np.asarray(factor)
+
+
+def _supply(
+    way: _Way, potential: GrandPotential, grid_k: Floats, force: Floats, co2_pa: float
+) -> Floats:
+    """Return the factor at which a reaction would use up the CO2 that reaches the powder."""
+    if way.co2_taken <= 0.0:
+        return np.full(grid_k.size, np.inf)
+    most = CO2_SUPPLY_LAYER_M2_S if way.row["law"] == "layer" else CO2_SUPPLY_SURFACE_M_S
+    arrhenius = way.row["rate"] * np.exp(
+        -way.row["activation_j_mol"] / GAS_CONSTANT_J_MOL_K * (1.0 / grid_k - 1.0 / REFERENCE_K)
+    )
+    if way.backwards:
+        atoms = sum(n * potential.atoms[p] for p, n in way.atoms_from)
+        over = np.minimum(force * atoms / (GAS_CONSTANT_J_MOL_K * grid_k), 20.0)
+        arrhenius *= np.clip(np.expm1(over), 1e-3, REVERSE_CAP)
+    return np.asarray(most * co2_pa / AIR_CO2_PA / (arrhenius * way.co2_taken))
 
 
 def one_way(reaction_row: Mapping[str, Any], cations: set[str]) -> bool:
