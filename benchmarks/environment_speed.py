@@ -24,6 +24,7 @@ import numpy as np
 
 import labenv  # noqa: F401 - registers
 from labenv.analysis import PhaseQuantifier
+from labenv.envs import batch_bench
 from labenv.envs.synthesis_vector import SolidStateSynthesisVectorEnv
 from labenv.lab.bench import Bench
 from labenv.lab.conditions import draw_conditions
@@ -48,12 +49,13 @@ SYSTEMS = (
 AIR_PA = {"O2": 21227.0, "CO2": 42.5, "H2O": 1000.0}
 CANDIDATES = tuple(phase.name for phase in phase_library())[::7]
 STAGES = {
-    "weigh": (Bench, "dose"),
+    "weigh": (Bench, "weigh"),
     "mill": (Bench, "mix"),
     "press": (Bench, "press"),
     "fire": (Bench, "fire_programs"),
     "regrind": (Bench, "regrind"),
-    "scan with noise": (Bench, "scan_grid"),
+    "scan": (Bench, "mean_scan"),
+    "counting noise": (batch_bench, "poisson_counts_by_keys"),
     "quantify": (PatternReader, "read_batch"),
 }
 

@@ -16,7 +16,8 @@ from labenv.envs.batch_timing import furnace_programs, step_times
 from labenv.lab.bench import scan_grid
 from labenv.lab.executor import REPAIR_S
 from labenv.lab.schedule import PlanTimes
-from labenv.lab.streams import stream
+from labenv.lab.streams import Draws, draw_rows, stream
+from labenv.physics.noise import poisson_counts_by_keys
 from labenv.tasks.batch_plan import (
     DoseStep,
     HeatStep,
@@ -93,7 +94,7 @@ class BatchBench:
     def run(
         self,
         plan: BatchPlan,
-        seeds: Sequence[int],
+        seeds: Sequence[int] | Ints,
         experiments: Ints,
         conditions: EpisodeConditions,
     ) -> BatchRun:
@@ -128,7 +129,7 @@ class _Batch:
         self,
         lab: BatchBench,
         plan: BatchPlan,
-        seeds: Sequence[int],
+        seeds: Sequence[int] | Ints,
         experiments: Ints,
         conditions: EpisodeConditions,
     ) -> None:
@@ -136,8 +137,8 @@ class _Batch:
         self._bench = lab.bench
         self._failure_rate = lab.machine_failure_rate
         self._plan = plan
-        self._seeds = seeds
-        self._experiments = experiments.tolist()
+        self._seeds = np.asarray(seeds, dtype=np.int64)
+        self._experiments = experiments
         self._conditions = conditions
         self._samples: BenchSamples | None = None
         self._stopped = np.full(count, NEVER)  # the operation at which a row's plan ended early
@@ -174,21 +175,19 @@ class _Batch:
             self._fail(rows, places, duration)
 
     def _fail(self, rows: Ints, places: Ints, duration_s: Floats) -> None:
-        for row, place, lasts_s in zip(rows.tolist(), places.tolist(), duration_s, strict=True):
-            chance, share = stream(
-                self._seeds[row], "machine", self._experiments[row], place
-            ).random(2)
-            if chance < self._failure_rate:
-                self._stopped[row] = place
-                self._run.broken[row] = True
-                self._run.times.duration_s[row, place] = share * lasts_s
-                self._run.times.occupied_s[row, place] = share * lasts_s + REPAIR_S
+        chance, share = self._draw("machine", rows, places, (0, 2, 0)).uniforms.T
+        failed = chance < self._failure_rate
+        rows, places, lasted_s = rows[failed], places[failed], (share * duration_s)[failed]
+        self._stopped[rows] = places
+        self._run.broken[rows] = True
+        self._run.times.duration_s[rows, places] = lasted_s
+        self._run.times.occupied_s[rows, places] = lasted_s + REPAIR_S
 
-    def _streams(self, instrument: str, rows: Ints, places: Ints) -> list[np.random.Generator]:
-        return [
-            stream(self._seeds[row], instrument, self._experiments[row], place)
-            for row, place in zip(rows.tolist(), places.tolist(), strict=True)
-        ]
+    def _draw(
+        self, instrument: str, rows: Ints, places: Ints, sizes: tuple[int, int, int]
+    ) -> Draws:
+        keys = np.column_stack([self._experiments[rows], places])
+        return draw_rows(instrument, self._seeds[rows], keys, sizes)
 
     def _part(self, rows: Ints) -> BenchSamples:
         if self._samples is None:
@@ -212,8 +211,10 @@ class _Batch:
     def dose(self, step: DoseStep, alive: Bools) -> None:
         # A row whose balance failed is dosed all the same and goes nowhere.
         del alive
-        generators = self._streams("dosing_balance", step.rows, step.operation)
-        given = self._bench.dose(step.requested_kg, self._conditions, generators)
+        count, substances = step.requested_kg.shape
+        drawn = self._draw("dosing_balance", step.rows, step.operation, (2 * substances, 0, 0))
+        deviates = drawn.normals.reshape(count, 2, substances)
+        given = self._bench.weigh(step.requested_kg, self._conditions, deviates)
         self._samples = given.samples
 
     def mix(self, step: MixStep, alive: Bools) -> None:
@@ -251,10 +252,22 @@ class _Batch:
                 step_deg=step.step_deg,
             )
         )
-        generators = self._streams("powder_diffractometer", rows, places)
-        self._run.counts = self._bench.scan_grid(
-            self._part(rows), grid, step.scan_s[alive], self._given(rows), generators
+        name = "powder_diffractometer"
+        drawn = self._draw(name, rows, places, (1, 1, 1))
+        mounts = drawn.normals[:, 0], drawn.uniforms[:, 0]
+        mean = self._bench.mean_scan(
+            self._part(rows), grid, step.scan_s[alive], self._given(rows), mounts
         )
+
+        def after_mounting(row: int) -> np.random.Generator:
+            keys = int(self._experiments[rows[row]]), int(places[row])
+            generator = stream(int(self._seeds[rows[row]]), name, *keys)
+            generator.standard_normal()
+            generator.random()
+            generator.bit_generator.random_raw()
+            return generator
+
+        self._run.counts = poisson_counts_by_keys(mean, drawn.words[:, 0], after_mounting, mean)
         self._run.scanned, self._run.grid = rows, grid
 
     def _pressures_pa(self, gases: tuple[str, ...]) -> Floats:

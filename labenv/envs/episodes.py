@@ -128,9 +128,9 @@ class Episodes:
             self._blueprint.longest_plan,
             (1, 1, 1, settings.lab.furnaces, 1),
         )
-        self._seeds = [0] * count
+        self._seeds = np.zeros(count, dtype=np.int64)
         self._conditions = draw_conditions(
-            self._bench.system, self._bench.shelf, self._seeds, randomise=False
+            self._bench.system, self._bench.shelf, [0] * count, randomise=False
         )
         phases = len(settings.task.phases)
         self._held = Found(
@@ -257,7 +257,7 @@ class Episodes:
             return found, times
         run = self._lab.run(
             self._blueprint.plan_batch(values, self._bench.shelf),
-            [self._seeds[row] for row in rows.tolist()],
+            self._seeds[rows],
             index,
             self._conditions.rows(rows),
         )

@@ -151,7 +151,24 @@ class Bench:
         Returns:
             The samples and what the balance displayed.
         """
-        deviates = np.array([g.standard_normal((2, requested_kg.shape[1])) for g in generators])
+        shape = (2, requested_kg.shape[1])
+        return self.weigh(
+            requested_kg, conditions, np.array([g.standard_normal(shape) for g in generators])
+        )
+
+    def weigh(
+        self, requested_kg: Floats, conditions: EpisodeConditions, deviates: Floats
+    ) -> Dosing:
+        """Weigh precursors together; `dose` for callers that have drawn the balance's errors.
+
+        Args:
+            requested_kg: Masses asked for, kg, shape (N, S); 0 for none.
+            conditions: N rows.
+            deviates: Standard normal errors of dispensing and of reading, shape (N, 2, S).
+
+        Returns:
+            The samples and what the balance displayed.
+        """
         wanted = requested_kg > 0.0
         spread = np.hypot(DISPENSE_SD_KG, DISPENSE_SD_SHARE * requested_kg)
         mass = np.maximum(requested_kg + spread * deviates[:, 0], 0.0) * wanted  # (N, S)
@@ -322,14 +339,40 @@ class Bench:
         Returns:
             Counts, shape (N, points).
         """
-        from labenv.physics.diffraction import SampleBatch, ScanBatch
         from labenv.physics.noise import poisson_counts
 
         mounting = np.array([g.standard_normal() for g in generators])
+        filling = np.array([g.random() for g in generators])
+        mean = self.mean_scan(samples, grid, scan_s, conditions, (mounting, filling))
+        return poisson_counts(mean, generators, mean)
+
+    def mean_scan(
+        self,
+        samples: BenchSamples,
+        grid: ScanGrid,
+        scan_s: Floats,
+        conditions: EpisodeConditions,
+        mounts: tuple[Floats, Floats],
+    ) -> Floats:
+        """Return the counts that diffractograms would have without counting noise.
+
+        Args:
+            samples: N samples.
+            grid: The angles.
+            scan_s: Scan times, s, shape (N,).
+            conditions: N rows.
+            mounts: How high each sample stands, a standard normal deviate, and how tightly it is
+                filled, uniform from 0 to 1; each shape (N,).
+
+        Returns:
+            Expected counts, shape (N, points).
+        """
+        from labenv.physics.diffraction import SampleBatch, ScanBatch
+
         # Filled loosely or tightly: the logarithm of March's coefficient is 0 to twice the usual.
-        tightness = np.array([2.0 * g.random() for g in generators])
+        tightness = 2.0 * mounts[1]
         seen = list(self.diffracting)
-        mean = self.pattern_basis(grid).mean_counts(
+        return self.pattern_basis(grid).mean_counts(
             SampleBatch(
                 self.mass_fractions(samples)[:, seen],
                 samples.powder.crystallite_m[:, seen],
@@ -337,13 +380,12 @@ class Bench:
             ),
             ScanBatch(
                 seconds_per_step=scan_s / grid.points,
-                displacement_m=conditions.displacement_sd_m * mounting,
+                displacement_m=conditions.displacement_sd_m * mounts[0],
                 zero_deg=conditions.zero_shift_deg,
                 brightness=conditions.brightness,
                 background=conditions.background,
             ),
         )
-        return poisson_counts(mean, generators, mean)
 
     def pattern_basis(self, grid: ScanGrid) -> PatternBasis:
         """Return the patterns of the phases in `diffracting` on an angle grid; made once a grid."""

@@ -19,7 +19,7 @@ from labenv.physics.checks import all_between
 from labenv_schemas.errors import SimulatorError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -63,12 +63,32 @@ def poisson_counts(
     if not all_between(mean, 0.0):
         raise SimulatorError("expected counts must be finite and not negative")
     keys = np.array([generator.bit_generator.random_raw() for generator in generators], np.uint64)
+    return poisson_counts_by_keys(mean, keys, lambda row: generators[row], out)
+
+
+def poisson_counts_by_keys(
+    mean: NDArray[np.float64],
+    keys: NDArray[np.uint64],
+    generator: Callable[[int], np.random.Generator],
+    out: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """Draw Poisson counts of means that have been checked; see `poisson_counts`.
+
+    Args:
+        mean: Expected counts, finite and not negative, shape (N, M).
+        keys: The first raw word of each row's generator, shape (N,).
+        generator: Gives a row's generator after that word; asked for rows of low means only.
+        out: Where to put the counts, which may be `mean`; None for a new array.
+
+    Returns:
+        Counts, whole numbers as float64, shape (N, M).
+    """
     few = np.zeros(len(mean), dtype=np.int64)
     _count_low(mean, few)
     exact: list[tuple[int, NDArray[np.bool_], NDArray[np.int64]]] = []
     for row in np.flatnonzero(few).tolist():
         low = mean[row] <= EXACT_BELOW
-        exact.append((row, low, generators[row].poisson(mean[row, low])))
+        exact.append((row, low, generator(row).poisson(mean[row, low])))
     counts = np.empty(mean.shape) if out is None else out
     _draw_rows(keys, mean, _quantiles(), counts)
     for row, low, drawn in exact:
