@@ -52,7 +52,8 @@ ELEMENTS = frozenset(_CHOICE["elements"])
 NOT_SOLID = frozenset(_CHOICE["not_solid"])
 GASES = (
     *("O2", "CO2", "CO", "H2O", "H2", "N2", "NH3", "NO2"),
-    *("Mg", "Li", "Na", "Pb", "PbO", "Zn"),
+    *("Mg", "Li", "Na", "K", "Pb", "PbO", "Zn"),
+    *("LiOH", "NaOH", "KHO", "BHO2", "B2O3"),  # named as the solids, so that "(g)" is added
 )
 
 
