@@ -155,6 +155,12 @@ class ResistanceCurve(MeasurementBase):
         description="Magnetic field.",
     )
     current_a: float | None = Field(default=None, description="Excitation current, A.")
+    contact_distance_m: float | None = Field(
+        default=None, gt=0, description="Distance of the voltage contacts, m."
+    )
+    cross_section_m2: float | None = Field(
+        default=None, gt=0, description="Cross section of the bar, m²."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> ResistanceCurve:
@@ -171,6 +177,12 @@ class MagnetisationCurve(MeasurementBase):
     temperature_k: FloatVector = Field(description="Temperatures, K.")
     field_t: FloatVector = Field(description="Magnetic fields, T.")
     moment_a_m2: FloatVector = Field(description="Magnetic moment, A·m².")
+    sample_volume_m3: float | None = Field(
+        default=None, gt=0, description="Volume of the sample without pores, as measured, m³."
+    )
+    cooled_in_field: bool | None = Field(
+        default=None, description="Whether it was cooled in the field; null if not told."
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> MagnetisationCurve:
@@ -213,6 +225,42 @@ class TemperatureReading(MeasurementBase):
     standard_uncertainty_k: float = Field(ge=0, description="Standard uncertainty, K.")
 
 
+class DensityReading(MeasurementBase):
+    """Density without open pores, by gas displacement."""
+
+    kind: Literal["density"] = Field(default="density", description="Kind of measurement.")
+    density_kg_m3: float = Field(gt=0, description="The reading, kg/m³.")
+    standard_uncertainty_kg_m3: float = Field(ge=0, description="Standard uncertainty, kg/m³.")
+
+
+class CompositionReading(MeasurementBase):
+    """Mass fractions of the elements that the method sees, adding up to 1 over those."""
+
+    kind: Literal["composition"] = Field(default="composition", description="Kind of measurement.")
+    technique: str = Field(default="eds", description="Such as 'eds'.")
+    elements: tuple[str, ...] = Field(min_length=1, description="Symbols of what is seen.")
+    mass_fraction: FloatVector = Field(description="Mass fraction of each.")
+    standard_uncertainty: FloatVector = Field(description="Standard uncertainty of each.")
+    blind_to: tuple[str, ...] = Field(
+        default=(), description="Elements that the method cannot see, whether there or not."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> CompositionReading:
+        sizes = [len(self.elements), self.mass_fraction.size, self.standard_uncertainty.size]
+        if len(set(sizes)) > 1:
+            raise ValueError(f"elements, fractions and uncertainties differ in number: {sizes}")
+        return self
+
+
+class Unmeasured(MeasurementBase):
+    """An honest "unknown" in the place of a measurement that nobody can answer for."""
+
+    kind: Literal["unmeasured"] = Field(default="unmeasured", description="Kind of measurement.")
+    technique: str = Field(description="What was asked for.")
+    reason: str = Field(min_length=1, description="Why there is no number.")
+
+
 class Spectrum(MeasurementBase):
     """Intensity against any axis, both (n,), such as an EDS spectrum."""
 
@@ -243,6 +291,9 @@ Measurement = Annotated[
     | MagnetisationCurve
     | MassReading
     | TemperatureReading
+    | DensityReading
+    | CompositionReading
+    | Unmeasured
     | Spectrum,
     Field(discriminator="kind"),
 ]

@@ -4,9 +4,25 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, ConfigDict, Discriminator, Field, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    field_validator,
+    model_validator,
+)
 
 from labenv_schemas.base import Model, parse
+from labenv_schemas.characterisation import (
+    MeasureComposition,
+    MeasureDensity,
+    MeasureMagnetisation,
+    MeasureResistance,
+    Weigh,
+    spelt_out,
+)
 from labenv_schemas.errors import ProposalError
 from labenv_schemas.units import (
     AmountMol,
@@ -287,7 +303,20 @@ class Measure(Model):
         return self
 
 
-Operation = Annotated[Dose | Mix | Press | Heat | Regrind | Measure, Field(discriminator="op")]
+Operation = Annotated[
+    Dose
+    | Mix
+    | Press
+    | Heat
+    | Regrind
+    | Measure
+    | MeasureResistance
+    | MeasureMagnetisation
+    | Weigh
+    | MeasureDensity
+    | MeasureComposition,
+    Field(discriminator="op"),
+]
 
 
 class Proposal(Model):
@@ -299,6 +328,12 @@ class Proposal(Model):
     rationale: Annotated[str, AfterValidator(_storable)] | None = Field(
         default=None, max_length=20_000, description="Why; for the record."
     )
+
+    @field_validator("operations", mode="before")
+    @classmethod
+    def _techniques(cls, value: Any) -> Any:  # noqa: ANN401 - any input may arrive
+        # `{"measure": "resistance"}` is what a person writes into a plan.
+        return [spelt_out(one) for one in value] if isinstance(value, (list, tuple)) else value
 
     @model_validator(mode="after")
     def _sensible_order(self) -> Proposal:

@@ -42,6 +42,31 @@ EXAMPLES = {
             },
         ),
     ),
+    "cryostat": (
+        ({"op": "measure_resistance"},),
+        (
+            {"op": "measure_resistance", "current": "1 A"},
+            {"op": "measure_resistance", "field": "20 T"},
+            {"op": "measure_resistance", "temperature_min": "1 K"},
+        ),
+    ),
+    "magnetometer": (
+        ({"op": "measure_magnetisation"},),
+        (
+            {"op": "measure_magnetisation", "field": "0 T"},
+            {"op": "measure_magnetisation", "chip": "1 g"},
+            {"op": "measure_magnetisation", "temperature_max": "500 K"},
+        ),
+    ),
+    "analytical_balance": (({"op": "weigh"},), ({"op": "weigh", "repeats": 900},)),
+    "gas_pycnometer": (
+        ({"op": "measure_density"},),
+        ({"op": "measure_density", "purges": 1},),
+    ),
+    "electron_microscope": (
+        ({"op": "measure_composition"},),
+        ({"op": "measure_composition", "live_time": "1 s"},),
+    ),
     "powder_diffractometer": (
         ({"op": "measure"},),
         ({"op": "measure", "two_theta_max_deg": 150}, {"op": "measure", "scan_time": "1 s"}),

@@ -6,9 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labenv_instruments.sample_view import CompositionSeen, MomentSeen, ResistanceSeen
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from labenv_schemas.characterisation import (
+        MeasureComposition,
+        MeasureDensity,
+        MeasureMagnetisation,
+        MeasureResistance,
+        Weigh,
+    )
     from labenv_schemas.proposal import Dose, Heat, Measure, Mix, Press, Regrind
 
 
@@ -80,6 +89,69 @@ class StillSample:
         self.done.append("measure")
         angles = np.arange(scan.two_theta_min_deg, scan.two_theta_max_deg, scan.step_deg)
         return angles, self._show(1.0) * self._rng.poisson(100.0, angles.size).astype(np.float64)
+
+    def resistance(self, run: MeasureResistance) -> ResistanceSeen:
+        """Show a metal.
+
+        Args:
+            run: Temperatures.
+
+        Returns:
+            Readings.
+        """
+        self.done.append(run.op)
+        t = run.temperatures_k()
+        return ResistanceSeen(t, self._show(1e-5) * t, 4e-3, 4e-6)
+
+    def magnetisation(self, run: MeasureMagnetisation) -> MomentSeen:
+        """Show a paramagnet.
+
+        Args:
+            run: Temperatures.
+
+        Returns:
+            Readings.
+        """
+        self.done.append(run.op)
+        t = run.temperatures_k()
+        return MomentSeen(t, self._show(1e-8) / t, 1e-9)
+
+    def weigh(self, weigh: Weigh) -> tuple[float, float]:
+        """Show a gram.
+
+        Args:
+            weigh: How often.
+
+        Returns:
+            Reading and uncertainty, kg.
+        """
+        self.done.append(weigh.op)
+        return self._show(1e-3), 2e-8
+
+    def density(self, run: MeasureDensity) -> tuple[float, float]:
+        """Show the density of a ceramic.
+
+        Args:
+            run: Purges.
+
+        Returns:
+            Reading and uncertainty, kg/m³.
+        """
+        self.done.append(run.op)
+        return self._show(6000.0), 10.0
+
+    def composition(self, run: MeasureComposition) -> CompositionSeen:
+        """Show titania.
+
+        Args:
+            run: Time.
+
+        Returns:
+            Elements, fractions, uncertainties.
+        """
+        self.done.append(run.op)
+        seen = self._show(1.0) * np.array([0.6, 0.4])
+        return CompositionSeen(("Ti", "O"), seen, np.array([0.02, 0.02]))
 
     def _show(self, number: float) -> float:
         return float("nan") if self._broken else number

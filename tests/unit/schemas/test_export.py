@@ -8,6 +8,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from labenv_schemas import CampaignConfig, Proposal, parse_proposal, parse_quantity
+from labenv_schemas.characterisation import TECHNIQUES
 from labenv_schemas.errors import ProposalError
 from labenv_schemas.export import json_schemas, write_json_schemas
 from labenv_schemas.proposal import Heat, HeatSegment, Measure, Regrind
@@ -73,7 +74,8 @@ def test_limits_of_quantities_are_told():
 def test_operations_are_told_apart_by_a_required_tag():
     items = SCHEMAS["proposal"]["properties"]["operations"]["items"]
     mapping = items["discriminator"]["mapping"]
-    assert set(mapping) == {"dose", "mix", "press", "heat", "regrind", "measure"}
+    basic = {"dose", "mix", "press", "heat", "regrind", "measure"}
+    assert set(mapping) == basic | set(TECHNIQUES.values())
     assert {choice["$ref"] for choice in items["oneOf"]} == set(mapping.values())
     for op, reference in mapping.items():
         kind = SCHEMAS["proposal"]["$defs"][reference.rpartition("/")[2]]
