@@ -445,7 +445,7 @@ def load_bench(system_name: str = "Ba-Ti-C-O") -> Bench:
 @lru_cache(maxsize=8)
 def _load_bench(system_name: str) -> Bench:
     from labenv.lab.shelf import load_shelf
-    from labenv.physics.reactions import load_system
+    from labenv.physics.systems import load_system
 
     return Bench(load_system(system_name), load_shelf(system_name))
 

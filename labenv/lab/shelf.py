@@ -1,6 +1,7 @@
 """The shelf: which substances the lab can weigh for a chemical system, and of what quality.
 
-Data are in one file a system, `labenv/physics/data/shelf_*.toml`. The order of substances is the
+Data are in one file a system, `labenv/physics/data/shelf_*.toml`; a system that is generated has
+the powders of its metals from `labenv/physics/data/reagents.toml`. The order of substances is the
 order of columns of every (N, S) array of this room.
 """
 
@@ -15,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labenv.lab.crucibles import CRUCIBLE_COST
-from labenv.physics.reactions import load_system
-from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
+from labenv.physics.systems import bottles_of, load_system, reagents
+from labenv_schemas.errors import ConfigError, ProposalError
 from labenv_schemas.formula import parse_formula
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ class ShelfSubstance:
         particle_radius_m: Nominal particle radius, m.
         radius_sigma_ln: Spread of the radius' logarithm from lot to lot.
         price_per_kg: In the lab's currency.
+        hazards: Statements of the Globally Harmonized System, such as ``"H302"``; empty where none
+            is recorded.
     """
 
     name: str
@@ -59,6 +62,7 @@ class ShelfSubstance:
     particle_radius_m: float
     radius_sigma_ln: float
     price_per_kg: float
+    hazards: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -180,24 +184,27 @@ def load_shelf(system_name: str = "Ba-Ti-C-O") -> Shelf:
         The shelf; the same object for the same name.
 
     Raises:
-        UnknownPluginError: If no shelf file names that system.
+        UnknownPluginError: If no shelf file names that system and none can be set up for it.
         ConfigError: If the file is inconsistent.
     """
     return _load_shelf(system_name)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=16)
 def _load_shelf(system_name: str) -> Shelf:
-    known: list[str] = []
     for entry in sorted(_FOLDER.iterdir(), key=lambda e: e.name):
         if entry.name.startswith("shelf_") and entry.name.endswith(".toml"):
             content = tomllib.loads(entry.read_text(encoding="utf-8"))
-            known.append(content["system"])
             if content["system"] == system_name:
                 return read_shelf(content, load_system(system_name))
-    raise UnknownPluginError(
-        f"no shelf for {system_name!r}; there are shelves for {', '.join(known)}"
-    )
+    system = load_system(system_name)  # first: what it says of a wrong name is plainer
+    limits = [r for r in reagents()["crucible_limits"] if r["cation"] in cation_names(system)]
+    rows = [
+        {**row, "formula": row["name"], "phases": {row["phase"]: 1.0}}
+        for row in bottles_of(system_name)
+    ]
+    content = {"system": system_name, "crucible_limits": limits, "substances": rows}
+    return read_shelf(content, system)
 
 
 def read_shelf(content: Mapping[str, Any], system: ReactionSystem) -> Shelf:
@@ -230,7 +237,7 @@ def cation_names(system: ReactionSystem) -> tuple[str, ...]:
         next(
             name
             for name, count in zip(system.element_names, counts.T, strict=True)
-            if np.array_equal(count, table[:, 0] * share)
+            if np.allclose(count, table[:, 0] * share, rtol=1e-9, atol=1e-9)
         )
         for share in table[:, 1:].T
     )
@@ -288,6 +295,7 @@ def _substance(row: Mapping[str, Any], system: ReactionSystem) -> ShelfSubstance
         particle_radius_m=float(row["particle_radius_m"]),
         radius_sigma_ln=float(row["radius_sigma_ln"]),
         price_per_kg=float(row["price_per_kg"]),
+        hazards=tuple(row.get("hazards", ())),
     )
 
 

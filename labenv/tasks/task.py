@@ -21,13 +21,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 
 from labenv.tasks.plugins import PluginCatalogue
 from labenv.tasks.reading import PatternReader
 from labenv_schemas.campaign import LabConfig
+from labenv_schemas.errors import ConfigError
 from labenv_schemas.outcome import Outcome, Score
 
 if TYPE_CHECKING:
@@ -84,10 +85,16 @@ class Task:
 
     @cached_property
     def phases(self) -> tuple[str, ...]:
-        """Slugs of the phases that may be found: those of the material system, in its order."""
-        from labenv.physics.reactions import load_system
+        """Slugs of the phases that may be found: those of the material system, in its order.
 
-        return tuple(dict.fromkeys(load_system(self.spec.system).structures))
+        What the system has without a known structure scatters like glass and cannot be found.
+        """
+        from labenv.physics.structures.library import phase_library
+        from labenv.physics.systems import load_system
+
+        library = phase_library()
+        slugs = dict.fromkeys(load_system(self.spec.system).structures)
+        return tuple(slug for slug in slugs if slug in library)
 
     @cached_property
     def target_columns(self) -> tuple[int, ...]:
@@ -151,20 +158,28 @@ class Task:
         )
 
 
-def make_task(name: str) -> Task:
+def make_task(name: str, **options: Any) -> Task:  # noqa: ANN401 - those of the task's `create`
     """Return a task by its name.
 
     Args:
-        name: Such as ``"batio3-synthesis"``; see `task_names`.
+        name: Such as ``"batio3-synthesis"``; see `task_names`. A name with a target,
+            ``"synthesis:LiCoO2"``, is short for the option `target`, and is how campaigns write it.
+        **options: What the task itself takes, such as ``target="LiCoO2"`` of ``"synthesis"``.
 
     Returns:
         The task.
 
     Raises:
         UnknownPluginError: If no task has this name; the message lists those that do.
+        ConfigError: If the task does not take these options.
         BoundaryError: If another distribution's task fails, or is no `Task`.
     """
-    return cast("Task", task_catalogue.make(name, {}, Task))
+    plain, colon, target = str(name).partition(":")
+    if colon:
+        if "target" in options:
+            raise ConfigError(f"task {name!r} names a target already; leave one of them out")
+        options["target"] = target
+    return cast("Task", task_catalogue.make(plain, options, Task))
 
 
 def task_names() -> tuple[str, ...]:

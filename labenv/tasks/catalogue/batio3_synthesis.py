@@ -9,51 +9,36 @@ leave Ba2TiO4 and unreacted carbonate, and too hot ones melt.
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv.tasks.batch_plan import (
-    BatchPlan,
-    DoseStep,
-    HeatStep,
-    MixStep,
-    PressStep,
-    RegrindStep,
-    ScanStep,
-)
 from labenv.tasks.parameters import Categorical, Continuous, Ordinal
+from labenv.tasks.solid_state import (
+    CELSIUS_K,
+    LONGEST_PLAN,
+    amount_mol,
+    plan_of,
+    plans_of,
+    read_plan,
+)
 from labenv.tasks.space import ProposalSpace
 from labenv.tasks.task import Task
-from labenv_schemas.errors import ProposalError
-from labenv_schemas.proposal import (
-    Dose,
-    Heat,
-    HeatSegment,
-    Measure,
-    Mix,
-    PrecursorDose,
-    Press,
-    Proposal,
-    Regrind,
-)
+from labenv_schemas.proposal import PrecursorDose
 from labenv_schemas.task import Budget, TaskSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
     from labenv.lab.shelf import Shelf
-    from labenv.tasks.batch_plan import BatchStep
-    from labenv_schemas.proposal import AtmosphereName, Operation
+    from labenv.tasks.batch_plan import BatchPlan
+    from labenv_schemas.proposal import Dose, Proposal
 
     Floats = NDArray[np.float64]
 
-CELSIUS_K = 273.15
 TITANIUM_MOL = 0.0125  # about 2.9 g of BaTiO3, a few grams in the vial
-REGRIND_S = 900.0
 BARIUM_SOURCES = ("BaCO3", "BaO")
 TITANIUM_SOURCES = ("TiO2 (rutile)", "TiO2 (anatase)", "TiO2 (P25)")
 GASES = ("air", "oxygen", "nitrogen", "carbon_dioxide")
@@ -82,7 +67,7 @@ class SolidStateRoute:
         limiting_parameters: What sets the limit.
     """
 
-    longest_plan = 3 + 2 + 2 * 3
+    longest_plan = LONGEST_PLAN
     limited_parameter = "firing_k"
     limiting_parameters = (
         "barium_source",
@@ -100,31 +85,12 @@ class SolidStateRoute:
         Returns:
             The plan.
         """
-        number = {name: value for name, value in values.items() if not isinstance(value, str)}
-        barium_mol = number["barium_per_titanium"] * TITANIUM_MOL
+        barium_mol = float(values["barium_per_titanium"]) * TITANIUM_MOL
         doses = (
             PrecursorDose(substance=str(values["barium_source"]), amount_mol=barium_mol),
             PrecursorDose(substance=str(values["titanium_source"]), amount_mol=TITANIUM_MOL),
         )
-        segment = HeatSegment(
-            target_k=number["firing_k"],
-            rate_k_per_s=number["rate_k_per_s"],
-            hold_s=number["hold_s"],
-        )
-        heat = Heat(segments=(segment,), atmosphere=cast("AtmosphereName", values["atmosphere"]))
-        fire: tuple[Operation, ...] = (heat,)
-        if number["pressing_pa"] > 0.0:
-            fire = (Press(pressure_pa=number["pressing_pa"]), heat)
-        again = (Regrind(duration_s=REGRIND_S), *fire) * int(number["refirings"])
-        return Proposal(
-            operations=(
-                Dose(precursors=doses),
-                Mix(method="ball_mill", duration_s=number["milling_s"]),
-                *fire,
-                *again,
-                Measure(scan_time_s=number["scan_s"]),
-            )
-        )
+        return plan_of(doses, values)
 
     def plan_batch(self, values: Floats, shelf: Shelf) -> BatchPlan:
         """Return the plans of many rows of values, as `build` would make them.
@@ -137,39 +103,7 @@ class SolidStateRoute:
             The plans, N rows.
         """
         column = dict(zip((p.name for p in PARAMETERS), values.T, strict=True))
-        count, every = len(values), np.arange(len(values))
-        pressed = column["pressing_pa"] > 0.0
-        operation = np.zeros(count, dtype=np.int64)  # of the next step, row by row
-        steps: list[BatchStep] = [DoseStep(every, operation.copy(), _requested_kg(column, shelf))]
-        steps.append(MixStep(every, operation + 1, "ball_mill", column["milling_s"]))
-        operation += 2
-        for firing in range(1 + int(np.max(column["refirings"], initial=0.0))):
-            rows = np.flatnonzero(column["refirings"] >= firing)
-            if firing:
-                duration = np.full(len(rows), REGRIND_S)
-                steps.append(RegrindStep(rows, operation[rows], duration))
-                operation[rows] += 1
-            press = rows[pressed[rows]]
-            if len(press):
-                steps.append(PressStep(press, operation[press], column["pressing_pa"][press]))
-                operation[press] += 1
-            steps.append(
-                HeatStep(
-                    rows,
-                    operation[rows],
-                    column["firing_k"][rows],
-                    column["rate_k_per_s"][rows],
-                    column["hold_s"][rows],
-                    column["atmosphere"][rows].astype(np.int64),
-                    GASES,
-                    "alumina",
-                )
-            )
-            operation[rows] += 1
-        scan = Measure()
-        angles = (scan.two_theta_min_deg, scan.two_theta_max_deg, scan.step_deg)
-        steps.append(ScanStep(every, operation, *angles, column["scan_s"]))
-        return BatchPlan(count, tuple(steps))
+        return plans_of(_requested_kg(column, shelf), column, GASES)
 
     def read(self, proposal: Proposal) -> dict[str, float | str]:
         """Return the values of a plan of this shape.
@@ -183,40 +117,15 @@ class SolidStateRoute:
         Raises:
             ProposalError: If building a plan from the values read does not give this plan back.
         """
-        try:
-            values = _values(proposal.operations)
-            same = _alike(self.build(values), proposal)
-        except (AttributeError, IndexError, TypeError, ValueError) as error:
-            raise ProposalError(_NOT_OURS) from error
-        if not same:
-            raise ProposalError(_NOT_OURS)
-        return values
+        return read_plan(proposal, _charge, self.build)
 
 
-_NOT_OURS = (
-    "this plan is not one of the family dose, ball mill, (press,) fire, (regrind, (press,) fire,) "
-    "scan with one segment a firing, so it has no place in the task's space"
-)
-
-
-def _values(operations: Sequence[Any]) -> dict[str, float | str]:
-    """Return the values that these operations seem to have been built from."""
-    dose, mix, measure = operations[0], operations[1], operations[-1]
-    heats, presses = _of_kind(operations, Heat), _of_kind(operations, Press)
+def _charge(dose: Dose) -> dict[str, float | str]:
     barium, titanium = dose.precursors
-    segment = heats[0].segments[0]
     return {
         "barium_source": barium.substance,
         "titanium_source": titanium.substance,
-        "barium_per_titanium": _amount(barium) / _amount(titanium),
-        "milling_s": mix.duration_s,
-        "firing_k": segment.target_k,
-        "hold_s": segment.hold_s,
-        "rate_k_per_s": segment.rate_k_per_s,
-        "atmosphere": str(heats[0].atmosphere),
-        "refirings": float(len(heats) - 1),
-        "pressing_pa": presses[0].pressure_pa if presses else 0.0,
-        "scan_s": measure.scan_time_s,
+        "barium_per_titanium": amount_mol(barium) / amount_mol(titanium),
     }
 
 
@@ -225,44 +134,15 @@ def _requested_kg(column: Mapping[str, Floats], shelf: Shelf) -> Floats:
     count = len(column["barium_source"])
     requested = np.zeros((count, len(shelf.substances)))
     barium_mol = column["barium_per_titanium"] * TITANIUM_MOL
-    for name, choices, amount_mol in (
+    for name, choices, taken_mol in (
         ("barium_source", BARIUM_SOURCES, barium_mol),
         ("titanium_source", TITANIUM_SOURCES, np.full(count, TITANIUM_MOL)),
     ):
         place = np.array([shelf.index(choice) for choice in choices])
         molar = np.array([shelf.get(choice).molar_mass_kg_mol for choice in choices])
         choice = column[name].astype(np.int64)
-        requested[np.arange(count), place[choice]] = amount_mol * molar[choice]
+        requested[np.arange(count), place[choice]] = taken_mol * molar[choice]
     return requested
-
-
-T = TypeVar("T")
-
-
-def _of_kind(operations: Iterable[object], kind: type[T]) -> list[T]:
-    return [operation for operation in operations if isinstance(operation, kind)]
-
-
-def _amount(dose: PrecursorDose) -> float:
-    if dose.amount_mol is None:
-        raise ValueError("the space doses by amount of substance")
-    return dose.amount_mol
-
-
-def _alike(one: Proposal, other: Proposal) -> bool:
-    """Say whether two plans are equal, amounts to within rounding error.
-
-    Returns:
-        True if they are.
-    """
-    doses = (one.operations[0], other.operations[0])
-    if one.operations[1:] != other.operations[1:] or not all(isinstance(d, Dose) for d in doses):
-        return False
-    pairs = zip(doses[0].precursors, doses[1].precursors, strict=True)  # type: ignore[union-attr]
-    return all(
-        a.substance == b.substance and math.isclose(_amount(a), _amount(b), rel_tol=1e-9)
-        for a, b in pairs
-    )
 
 
 def create() -> Task:
