@@ -90,8 +90,8 @@ def bottles_of(name: str) -> tuple[Mapping[str, Any], ...]:
     found: list[Mapping[str, Any]] = []
     for metal in metals:
         rows = [row for row in reagents()["bottles"] if metals_of(row["name"]) == (metal,)]
-        for row in rows[: BOTTLES_A_METAL[len(metals)]]:
-            found.append({**row, "phase": table.get(row["name"]).name})
+        taken = rows[: BOTTLES_A_METAL[len(metals)]]
+        found += [{**row, "phase": table.get(row["name"]).name} for row in taken]
         if not rows:
             raise UnknownPluginError(
                 f"no powder of {metal} is in the list of reagents, so {name!r} has no shelf"
@@ -116,7 +116,11 @@ def _generated(name: str) -> ReactionSystem:
 
 
 def _metals_in(name: str) -> tuple[str, ...]:
-    """Return the metals of a system's name, refusing what is none."""
+    """Return the metals of a system's name.
+
+    Raises:
+        UnknownPluginError: If it is none, or has too many metals.
+    """
     files = ", ".join(system_names())
     form = "the metals in alphabetical order, then 'C-O', as 'Co-Li-C-O'"
     metals = tuple(name.removesuffix(_ENDING).split("-"))
