@@ -64,7 +64,8 @@ def reflections_of(
 
 def content_key(phase: CrystalPhase) -> str:
     """Return a digest of the crystal data of a phase: cell, space group, sites; not of its name."""
-    text = repr((phase.lattice, phase.space_group, phase.expanded, phase.sites))
+    refined = [site.b_iso_a2 for site in phase.sites if site.b_iso_a2 is not None]
+    text = repr((phase.lattice, phase.space_group, phase.expanded, phase.sites, *refined))
     return hashlib.sha256(text.encode()).hexdigest()
 
 

@@ -30,6 +30,8 @@ class Site:
         y: Fraction of the cell along b.
         z: Fraction of the cell along c.
         occupancy: Share of the site's images that hold the element, above 0 and at most 1.
+        b_iso_a2: Refined displacement parameter B, square angstrom; `None` for a usual one of the
+            element.
     """
 
     element: str
@@ -37,6 +39,7 @@ class Site:
     y: float
     z: float
     occupancy: float = 1.0
+    b_iso_a2: float | None = field(default=None, repr=False)
 
     @property
     def position(self) -> tuple[float, float, float]:
@@ -117,13 +120,19 @@ class CrystalPhase:
         from pymatgen.core.lattice import Lattice
         from pymatgen.core.structure import Structure
 
-        species, positions = self._occupied_positions()
+        species, positions, vibrations = self._occupied_positions()
         self._check(species)
-        return Structure(Lattice(lattice_matrix(self.lattice)), species, positions)
+        built = Structure(Lattice(lattice_matrix(self.lattice)), species, positions)
+        if any(b_iso_a2 is not None for b_iso_a2 in vibrations):
+            built.add_site_property("b_iso", vibrations)
+        return built
 
-    def _occupied_positions(self) -> tuple[list[dict[str, float]], NDArray[np.float64]]:
-        """Return what stands at each distinct position, and the positions, shape (n, 3)."""
+    def _occupied_positions(
+        self,
+    ) -> tuple[list[dict[str, float]], NDArray[np.float64], list[float | None]]:
+        """Return what stands at each distinct position, the positions (n, 3), and their B."""
         matrix = lattice_matrix(self.lattice)
+        vibrations: list[float | None] = []
         species: list[dict[str, float]] = []
         positions = np.empty((0, 3))
         for site, images in self.cell_contents():
@@ -136,8 +145,9 @@ class CrystalPhase:
                     here[site.element] = here.get(site.element, 0.0) + site.occupancy
                 else:
                     species.append({site.element: site.occupancy})
+                    vibrations.append(site.b_iso_a2)
                     positions = np.vstack([positions, image])
-        return species, positions
+        return species, positions, vibrations
 
     def _check(self, species: list[dict[str, float]]) -> None:
         if len(species) != self.sites_per_cell:

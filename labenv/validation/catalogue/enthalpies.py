@@ -102,7 +102,7 @@ CHECKS = [
         "BaO + TiO2 -> BaTiO3, 298 K",
         -152.3,
         12.0,
-        "Todd & Lorenson, J. Am. Chem. Soc. 74, 2043 (1952) with Kelley: -36.4 kcal/mol",
+        "Kelley, Todd & King, US Bureau of Mines RI 5059 (1954): -36.4 kcal/mol",
         ({"BaO": 1, "TiO2": 1}, {"BaTiO3": 1}),
     ),
     _enthalpy(

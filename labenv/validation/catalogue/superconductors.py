@@ -122,6 +122,10 @@ _MATULA = "Matula, J. Phys. Chem. Ref. Data 8 (1979) 1147; Debye temperature: Me
 _DESAI = (
     "Desai, James & Ho, J. Phys. Chem. Ref. Data 13 (1984) 1131; Debye temperature: Meaden (1965)"
 )
+_CRC = (
+    "CRC Handbook of Chemistry and Physics, resistivity of pure metals; Debye temperature: Meaden "
+    "(1965)"
+)
 _HALL = "Hall, NBS Technical Note 365 (1968); Debye temperature: Meaden (1965)"
 
 CHECKS = [
@@ -198,6 +202,10 @@ CHECKS = [
     _ratio("Ag", 223.0, 100.0, 300.0, 0.2566, _MATULA),
     _ratio("Au", 175.0, 100.0, 300.0, 0.286, _MATULA),
     _ratio("Al", 395.0, 100.0, 300.0, 0.1617, _DESAI),
+    _ratio("W", 333.0, 100.0, 300.0, 0.1875, _CRC),
+    _ratio("Mo", 380.0, 100.0, 300.0, 0.1554, _CRC),
+    _ratio("Pt", 240.0, 100.0, 300.0, 0.2551, _CRC),
+    _ratio("Na", 202.0, 100.0, 300.0, 0.2349, _CRC),
     _ratio("Pb", 86.0, 77.0, 273.0, 0.247, _HALL),
     _ratio("Pb", 86.0, 20.0, 273.0, 0.029, _HALL),
     _table("Pb", "Pb", 7.1999, 0.01, _SRM_767),
