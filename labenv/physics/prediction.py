@@ -71,7 +71,7 @@ class Firing:
     rate_k_per_s: float = 5.0 / 60.0
     surroundings: Surroundings = field(default_factory=Surroundings)
     particle_radius_m: float = 0.5e-6
-    mill_s: float = 4.0 * 3600.0
+    mill_s: float = 6.0 * 3600.0
     draws: int = 64
     seed: int = 0
     source: Source = "combined"
@@ -170,10 +170,10 @@ def predict(firing: Firing) -> Prediction:
     balance = system.mass_fractions(
         stable_assemblage(
             system.phases,
-            system.gases,
+            [g for g, held in zip(system.gases, ~system.vapours, strict=True) if held],
             amounts[0],
             firing.temperature_k,
-            np.maximum(gas, system.bed_pa),
+            np.maximum(gas, system.bed_pa)[~system.vapours],
         )
     )
     phases = tuple(

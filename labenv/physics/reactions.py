@@ -173,6 +173,12 @@ class ReactionSystem:
         return tuple(phase.name for phase in self.phases)
 
     @cached_property
+    def vapours(self) -> NDArray[np.bool_]:
+        """Which gases hold an element that is not of air, shape (G,)."""
+        air = {"O", "C", "H", "N"}
+        return np.array([not set(gas.elements) <= air for gas in self.gases], dtype=np.bool_)
+
+    @cached_property
     def co2_column(self) -> int | None:
         """Column of CO2 in every (N, G) array; `None` if it is none of the gases."""
         names = [gas.name for gas in self.gases]

@@ -22,6 +22,13 @@ from labenv.physics.networks.rates import (
     rate_factors,
     reaction_row,
 )
+from labenv.physics.networks.volatility import (
+    VESSELS,
+    Vessel,
+    escapes,
+    gas_substance,
+    vapour_names,
+)
 from labenv.physics.reactions import assemble_system, temperature_grid
 from labenv.physics.thermochemistry import STANDARD_PRESSURE_PA
 from labenv.physics.thermochemistry.sources import substance_table
@@ -56,16 +63,28 @@ class Surroundings:
     """The gas around a firing.
 
     Attributes:
-        o2_pa: Pressure of oxygen, Pa.
+        o2_pa: Pressure of oxygen, Pa; 0 keeps a powder without oxygen free of it.
         co2_pa: Of carbon dioxide, Pa.
         h2o_pa: Of water, Pa; 1 kPa is ordinary room air.
         other_pa: Of what precursors give off (NH3, NO2) and the gas carries away, Pa.
+        vessel: ``"covered"``, from which no metal leaves as vapour; ``"open"`` in flowing gas, or
+            ``"vacuum"``, in which the pressures above are what is left.
     """
 
     o2_pa: float = 21227.0
     co2_pa: float = 42.5
     h2o_pa: float = 1000.0
     other_pa: float = 10.0
+    vessel: Vessel = "covered"
+
+    def __post_init__(self) -> None:
+        """Refuse an unknown vessel.
+
+        Raises:
+            ConfigError: If it is none of `VESSELS`.
+        """
+        if self.vessel not in VESSELS:
+            raise ConfigError(f"no vessel {self.vessel!r}; there are {', '.join(VESSELS)}")
 
     def pressures_pa(self, weighed: Sequence[TabulatedSubstance]) -> dict[str, float]:
         """Return the pressures of the gases that a powder exchanges, as the furnace has them.
@@ -83,6 +102,9 @@ class Surroundings:
         if "N" in elements:
             ammonium = any({"N", "H"} <= set(substance.elements) for substance in weighed)
             found["NH3" if ammonium else "NO2"] = self.other_pa
+        if self.vessel != "covered":
+            found.setdefault("H2O", max(self.h2o_pa, 1e-3))  # which hydroxides leave with
+            found |= dict.fromkeys(vapour_names(substance_table(), elements), 0.0)
         return found
 
 
@@ -109,7 +131,9 @@ def generate_system(
     """
     table = substance_table(source)
     weighed = [table.get(name) for name in precursors]
-    elements = {e for substance in weighed for e in substance.elements} | {"O", "C"}
+    elements = {e for substance in weighed for e in substance.elements}
+    if surroundings.o2_pa > 0.0 or "O" in elements:  # traces in a good inert gas are soon used up
+        elements |= {"O", "C"}
     _check_domain(weighed)
     pressures = surroundings.pressures_pa(weighed)
     carbonate = any("C" in substance.elements for substance in weighed)
@@ -126,7 +150,7 @@ def generate_system(
         )
     position = {phase.name: p for p, phase in enumerate(potential.phases)}
     reactions = enumerate_reactions(potential, tuple(position[name] for name in names))
-    return _system(table, potential, reactions, pressures, bed)
+    return _system(table, potential, reactions, (pressures, bed), surroundings.vessel)
 
 
 def _ordinary(phase: TabulatedSubstance, pressures: Mapping[str, float]) -> bool:
@@ -159,11 +183,11 @@ def _system(
     table: SubstanceTable,
     potential: GrandPotential,
     reactions: Sequence[Candidate],
-    pressures: Mapping[str, float],
-    bed: Mapping[str, float],
+    gas_pa: tuple[Mapping[str, float], Mapping[str, float]],
+    vessel: Vessel,
 ) -> ReactionSystem:
-    mobility = Mobility(table)
-    gases = [table.substances[name] for name in pressures]
+    mobility, (pressures, bed) = Mobility(table), gas_pa
+    gases = [gas_substance(table, name) for name in pressures]
     rows: list[dict[str, Any]] = []
     kept: list[Candidate] = []
     for candidate in reactions:
@@ -175,6 +199,11 @@ def _system(
                 row["one_way_at"] = _quotient(gas, pressures)
             rows.append(row)
             kept.append(reaction)
+    grid_k = temperature_grid(T_MIN_K, T_MAX_K)
+    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures["CO2"])
+    leaving = escapes(table, potential, pressures, vessel, grid_k)
+    rows += [escape.row for escape in leaving]
+    factors = np.column_stack([factors, *(escape.factor for escape in leaving)])
     names = {phase.name for phase in potential.phases}
     melting = [
         {"phases": list(e.phases), "temperature_k": e.temperature_k, "source": "melting"}
@@ -199,8 +228,6 @@ def _system(
         "bed_pa": bed,
         "reactions": rows,
     }
-    grid_k = temperature_grid(T_MIN_K, T_MAX_K)
-    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures["CO2"])
     return assemble_system(content, potential.phases, tuple(gases), factors)
 
 
