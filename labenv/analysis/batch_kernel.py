@@ -140,8 +140,19 @@ def _resample(
         gain += square * (end - begin)
         first, there = whole - 1, out[begin:end]
         low, high = first // every, (first + every + 2) // every
-        there[:] = np.float32(0.0)
-        if begin + low >= 0 and end + high <= bins:
+        if every == 2 and begin + low >= 0 and end + high <= bins:  # the usual step, in one go
+            odd = first % 2
+            v0, v1, v2, v3, v4 = taps[0], taps[1], taps[2], taps[3], taps[4]
+            at = begin + (first - odd) // 2
+            one = planes[odd, at : at + there.shape[0]]
+            two = planes[1 - odd, at + odd : at + odd + there.shape[0]]
+            three = planes[odd, at + 1 : at + 1 + there.shape[0]]
+            four = planes[1 - odd, at + odd + 1 : at + odd + 1 + there.shape[0]]
+            five = planes[odd, at + 2 : at + 2 + there.shape[0]]
+            for i in range(there.shape[0]):
+                there[i] = v0 * one[i] + v1 * two[i] + v2 * three[i] + v3 * four[i] + v4 * five[i]
+        elif begin + low >= 0 and end + high <= bins:
+            there[:] = np.float32(0.0)
             for k in range(every + 3):
                 tap, away = taps[k], (first + k) // every
                 # views, whose indices the compiler knows not to be negative, make this loop fast
@@ -149,6 +160,7 @@ def _resample(
                 for i in range(near.shape[0]):
                     there[i] += tap * near[i]
         else:
+            there[:] = np.float32(0.0)
             for i in range(end - begin):
                 for q in range(every):
                     there[i] += planes[q, min(max(begin + i + low + 1, 0), bins - 1)]
@@ -411,19 +423,21 @@ def quantify_scans(  # noqa: C901, PLR0913 - a flat numeric kernel
         gain = _resample(planes, shift, cosine, taps, scan)
         for _ in range(_SHIFT_PASSES):
             _project(weighted, scan, right)
-            for k in range(bound):
-                line_right[k] = right[k]
-                for s in range(smooth_terms):
-                    line_right[k] -= elimination[s, k] * right[bound + s]
+            line_right[:] = right[:bound]
+            for s in range(smooth_terms):
+                term, share = right[bound + s], elimination[s]
+                for k in range(bound):
+                    line_right[k] -= share[k] * term
             solve_nonnegative(gram, line_right, passive, line_x)
             for k in range(bound):
                 x[k] = line_x[k]
             for s in range(smooth_terms):
-                x[bound + s] = 0.0
+                term, share = 0.0, elimination[s]
                 for r in range(smooth_terms):
-                    x[bound + s] += smooth_inverse[s, r] * right[bound + r]
+                    term += smooth_inverse[s, r] * right[bound + r]
                 for k in range(bound):
-                    x[bound + s] -= elimination[s, k] * line_x[k]
+                    term -= share[k] * line_x[k]
+                x[bound + s] = term
             _combine(design, x, 0, bound, lines)
             _combine(design, x, bound, columns, smooth)
             moved = 0.0

@@ -66,8 +66,108 @@ def solve_subset(
     return True
 
 
-@njit(cache=True, nogil=True)
-def solve_nonnegative(  # noqa: C901 - one active-set loop
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _extend(
+    gram: NDArray[np.float64],
+    right: NDArray[np.float64],
+    chosen: NDArray[np.int64],
+    i: int,
+    factor: NDArray[np.float64],
+    forward: NDArray[np.float64],
+) -> bool:
+    """Add the i-th of the chosen unknowns to a factorisation of those before it.
+
+    Args:
+        gram: Normal matrix, shape (k, k).
+        right: Right-hand side, shape (k,).
+        chosen: Indices of the unknowns that are free, shape (k,).
+        i: Which is new.
+        factor: Lower Cholesky factor, its diagonal inverted, shape (k, k); gets a row.
+        forward: The factor's inverse times the right-hand side, shape (k,); gets a number.
+
+    Returns:
+        Whether the unknown is independent of those before it.
+    """
+    new = chosen[i]
+    row, square, total = factor[i], 0.0, right[new]
+    for j in range(i):
+        value, other = gram[new, chosen[j]], factor[j]
+        for k in range(j):
+            value -= row[k] * other[k]
+        value *= other[j]
+        row[j] = value
+        square += value * value
+        total -= value * forward[j]
+    left = gram[new, new] - square
+    if not left > 1e-11 * gram[new, new]:
+        return False
+    row[i] = 1.0 / np.sqrt(left)
+    forward[i] = total * row[i]
+    return True
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _substitute_back(
+    size: int,
+    factor: NDArray[np.float64],
+    forward: NDArray[np.float64],
+    out: NDArray[np.float64],
+) -> None:
+    """Fill in the solution for the chosen unknowns."""
+    for i in range(size):
+        out[i] = forward[i]
+    for i in range(size - 1, -1, -1):
+        row, value = factor[i], out[i] * factor[i, i]
+        out[i] = value
+        for k in range(i):
+            out[k] -= row[k] * value
+
+
+@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
+def _steepest(  # noqa: PLR0913 - a flat numeric kernel
+    gram: NDArray[np.float64],
+    right: NDArray[np.float64],
+    norm: NDArray[np.float64],
+    held: NDArray[np.bool_],
+    x: NDArray[np.float64],
+    slope: NDArray[np.float64],
+) -> tuple[int, float]:
+    """Return which unknown that is not held would gain most by rising from 0, and its slope."""
+    count = gram.shape[0]
+    for i in range(count):
+        slope[i] = right[i]
+    for c in range(count):
+        if x[c] != 0.0:
+            value, row = x[c], gram[c]
+            for i in range(count):
+                slope[i] -= row[i] * value
+    best, gain = -1, 0.0
+    for i in range(count):
+        if not held[i] and slope[i] * norm[i] > gain:
+            best, gain = i, slope[i] * norm[i]
+    return best, gain
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def _leave(
+    gone: int, chosen: NDArray[np.int64], size: int, passive: NDArray[np.bool_]
+) -> tuple[int, int]:
+    """Take an unknown from the chosen.
+
+    Returns:
+        How many are left, and how many of them stand before it.
+    """
+    place = 0
+    while chosen[place] != gone:
+        place += 1
+    for i in range(place, size - 1):
+        chosen[i] = chosen[i + 1]
+    passive[gone] = False
+    return size - 1, place
+
+
+@njit(cache=True, nogil=True, error_model="numpy")
+def solve_nonnegative(  # noqa: C901, PLR0912, PLR0915 - one active-set loop
     gram: NDArray[np.float64],
     right: NDArray[np.float64],
     passive: NDArray[np.bool_],
@@ -75,71 +175,73 @@ def solve_nonnegative(  # noqa: C901 - one active-set loop
 ) -> None:
     """Minimise x'Gx/2 - b'x with x ≥ 0.
 
+    The factorisation grows by a row with each unknown that becomes free, and is made anew from
+    the row on of one that leaves.
+
     Args:
-        gram: Normal matrix, shape (k, k), positive semi-definite.
+        gram: Normal matrix, shape (k, k), symmetric and positive semi-definite.
         right: Right-hand side, shape (k,).
         passive: Which unknowns start positive (a warm start), shape (k,); updated.
         x: Solution, shape (k,); overwritten.
     """
     count = gram.shape[0]
-    factor = np.empty((count, count))
+    factor, room = np.empty((count, count)), np.empty((4, count))
+    forward, trial, norm, slope = room[0], room[1], room[2], room[3]
     chosen = np.empty(count, dtype=np.int64)
-    trial = np.empty(count)
+    held = np.empty(count, dtype=np.bool_)
     banned = np.zeros(count, dtype=np.bool_)  # just left, or nearly dependent on others
     dependent = np.zeros(count, dtype=np.bool_)
+    scale, size, done = 0.0, 0, 0
     for i in range(count):
-        x[i] = 0.0
+        x[i], norm[i] = 0.0, 1.0 / np.sqrt(gram[i, i] + 1e-300)
+        scale = max(scale, abs(right[i]) * norm[i])
+        if passive[i]:
+            chosen[size] = i
+            size += 1
     warm = True
     for _ in range(_MAX_PASSES):
-        size = 0
-        for i in range(count):
-            if passive[i]:
-                chosen[size] = i
-                size += 1
-        if not solve_subset(gram, right, chosen, size, factor, trial):
-            # nearly dependent columns: give up the weakest of the chosen, for good
-            worst = -1
-            for i in range(size):
-                c = chosen[i]
-                if worst < 0 or x[c] <= x[worst]:
-                    worst = c
-            if worst < 0:
-                return
-            passive[worst], dependent[worst], x[worst] = False, True, 0.0
+        while done < size and _extend(gram, right, chosen, done, factor, forward):
+            done += 1
+        if done < size:
+            # nearly dependent on those before it: given up, for good
+            gone = chosen[done]
+            dependent[gone], x[gone] = True, 0.0
+            size, done = _leave(gone, chosen, size, passive)
             continue
+        _substitute_back(size, factor, forward, trial)
         step, blocking = 1.0, -1
         for i in range(size):
             c = chosen[i]
             if trial[i] <= 0.0:
                 if warm:
-                    passive[c] = False
                     blocking = c
                 elif x[c] / (x[c] - trial[i] + 1e-300) < step:
                     step, blocking = x[c] / (x[c] - trial[i] + 1e-300), c
-        if blocking >= 0 and warm:
+        if warm and blocking >= 0:
+            kept = 0
+            for i in range(size):
+                if trial[i] > 0.0:
+                    chosen[kept] = chosen[i]
+                    kept += 1
+                else:
+                    passive[chosen[i]] = False
+            size, done = kept, 0
             continue
         warm = False
         for i in range(size):
             c = chosen[i]
             x[c] += step * (trial[i] - x[c])
         if blocking >= 0:
-            x[blocking], passive[blocking] = 0.0, False
+            x[blocking] = 0.0
+            size, done = _leave(blocking, chosen, size, passive)
             banned[blocking] = step <= 1e-12
             continue
-        best, gain = -1, 0.0
         for i in range(count):
-            if not (passive[i] or banned[i] or dependent[i]):
-                slope = right[i]
-                for j in range(size):
-                    slope -= gram[i, chosen[j]] * x[chosen[j]]
-                slope /= np.sqrt(gram[i, i] + 1e-300)
-                if slope > gain:
-                    best, gain = i, slope
-        scale = 0.0
-        for i in range(count):
-            scale = max(scale, abs(right[i]) / np.sqrt(gram[i, i] + 1e-300))
+            held[i] = passive[i] or banned[i] or dependent[i]
+        best, gain = _steepest(gram, right, norm, held, x, slope)
         if best < 0 or gain <= 1e-10 * scale:
             return
         passive[best] = True
-        for i in range(count):
-            banned[i] = False
+        chosen[size] = best
+        size += 1
+        banned[:] = False

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numba import njit
-from numba.np.random import _constants as ziggurat
+from numba.np.random import _constants as ziggurat  # noqa: PLC2701 - NumPy exports them nowhere
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,9 @@ def first_state(digest_bytes: int, person: bytes) -> Words:
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def _mix(v: Words, a: int, b: int, c: int, d: int, x: np.uint64, y: np.uint64) -> None:
+def _mix(  # noqa: PLR0913 - as the RFC has it
+    v: Words, a: int, b: int, c: int, d: int, x: np.uint64, y: np.uint64
+) -> None:
     v[a] += v[b] + x
     t = v[d] ^ v[a]
     v[d] = (t >> _HALF) | (t << _HALF)
@@ -108,7 +110,11 @@ def _hash(first: Words, message: Words, length: int, v: Words, digest: Words) ->
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def _put_number(value: int, text: NDArray[np.uint8], at: int) -> int:
-    """Write a number in decimals; return where it ends."""
+    """Write a number in decimals.
+
+    Returns:
+        Where it ends.
+    """
     if value < 0:
         text[at] = 45
         at += 1
