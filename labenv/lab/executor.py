@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from labenv.lab.experiment import OperationResult
 from labenv.lab.interlocks import DRIVER_OF
-from labenv.lab.stations import Station, StationStatus, finish_now
+from labenv.lab.stations import Station, StationStatus, build_on_demand, finish_now
 from labenv.lab.streams import stream
 from labenv.lab.timing import cold_again_s, operation_cost, operation_time
 from labenv_instruments.instrument import InstrumentRequest
@@ -102,6 +102,12 @@ class Executor:
             now_s: Lab clock, s.
         """
         self._experiments[experiment.ticket.index] = experiment
+        for operation in experiment.operations:
+            kind = DRIVER_OF[type(operation)]
+            if kind not in self._queues:
+                stamps = self._recorder.keeps_record
+                self._stations.append(build_on_demand(kind, stamps=stamps))
+                self._queues[kind] = []
         self._arrive(experiment, now_s)
         self._dispatch(now_s)
 

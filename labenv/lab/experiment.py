@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from labenv_schemas.outcome import OutcomeStatus
     from labenv_schemas.proposal import Operation
 
+_WITHOUT_MEASURING = frozenset({"dose", "mix", "press", "heat", "regrind"})
 Failure = Literal["chemistry", "machine", "refused"]
 
 
@@ -164,7 +165,7 @@ class Experiment:
                 history=history,
             )
         warnings: tuple[str, ...] = ()
-        if status == "ok" and not any(op.op == "measure" for op in self.operations):
+        if status == "ok" and all(op.op in _WITHOUT_MEASURING for op in self.operations):
             warnings = ("nothing was measured: end the plan with a 'measure'",)
         return trusted(
             Outcome,

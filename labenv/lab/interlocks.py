@@ -15,6 +15,14 @@ import numpy as np
 from labenv.lab.crucibles import CRUCIBLE_LIMIT_K
 from labenv_instruments.drivers import load_driver
 from labenv_instruments.trusted import trusted
+from labenv_instruments.twin import ensure
+from labenv_schemas.characterisation import (
+    MeasureComposition,
+    MeasureDensity,
+    MeasureMagnetisation,
+    MeasureResistance,
+    Weigh,
+)
 from labenv_schemas.errors import ProposalError
 from labenv_schemas.proposal import Dose, Heat, Measure, Mix, PrecursorDose, Press, Regrind
 
@@ -35,7 +43,14 @@ DRIVER_OF: dict[type, str] = {
     Heat: "tube_furnace",
     Regrind: "ball_mill",
     Measure: "powder_diffractometer",
+    MeasureResistance: "cryostat",
+    MeasureMagnetisation: "magnetometer",
+    Weigh: "analytical_balance",
+    MeasureDensity: "gas_pycnometer",
+    MeasureComposition: "electron_microscope",
 }
+# Weighed in, so that after losses there is a bar of 8 mm by 2 mm by 2 mm, or a cell filled enough.
+_LEAST_KG: dict[type, float] = {MeasureResistance: 400e-6, MeasureDensity: 200e-6}
 CELSIUS_K = 273.15
 SAME_SHARE = 1e-3
 
@@ -85,17 +100,39 @@ def vetted_operations(proposal: Proposal, bench: Bench) -> tuple[Operation, ...]
     for precursor in given.precursors:
         mass_kg[bench.shelf.index(precursor.substance)] = precursor.mass_kg
     charge = _Charge(bench, mass_kg)
+    pressed = False
     for number, operation in enumerate(operations):
         try:
             driver_of(operation).check(operation)
+            _check_specimen(operation, float(mass_kg.sum()), pressed=pressed)
         except ProposalError as error:
             raise ProposalError(f"operations[{number}] ({operation.op}): {error}") from None
+        if isinstance(operation, (Press, Mix, Regrind)):
+            pressed = isinstance(operation, Press)
         if isinstance(operation, Heat):
             oxygen_pa = operation.partial_pressures_pa()["O2"]
             refusal = charge.refusal(operation.peak_k, operation.crucible, oxygen_pa)
             if refusal is not None:
                 raise ProposalError(f"operations[{number}] (heat): {refusal}")
     return operations
+
+
+def _check_specimen(operation: Operation, dosed_kg: float, *, pressed: bool) -> None:
+    """Refuse a measurement for which there is too little matter, or in the wrong shape."""
+    if isinstance(operation, MeasureResistance):
+        ensure(
+            pressed,
+            "four contacts need a bar, and this is a powder; write a 'press' before it, after the "
+            "last mix or regrind",
+        )
+    least_kg = _LEAST_KG.get(type(operation), 0.0)
+    if isinstance(operation, MeasureMagnetisation):
+        least_kg = 2.0 * operation.chip_kg
+    ensure(
+        dosed_kg >= least_kg,
+        f"{dosed_kg * 1e6:.3g} mg of precursors are weighed in; this measurement needs "
+        f"{least_kg * 1e6:.3g} mg of them, so scale all doses up",
+    )
 
 
 def firing_refusals(

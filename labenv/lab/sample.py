@@ -18,12 +18,20 @@ from labenv_schemas.errors import SimulatorError
 from labenv_schemas.proposal import Dose, Heat, Measure, Mix, Press, Regrind
 
 if TYPE_CHECKING:
+    from labenv_schemas.characterisation import (
+        MeasureComposition,
+        MeasureDensity,
+        MeasureMagnetisation,
+        MeasureResistance,
+        Weigh,
+    )
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from labenv.lab.bench import Bench, BenchSamples
     from labenv.lab.conditions import EpisodeConditions
+    from labenv_instruments.sample_view import CompositionSeen, MomentSeen, ResistanceSeen, Unknown
     from labenv_schemas.proposal import Operation
 
     Floats = NDArray[np.float64]
@@ -165,6 +173,85 @@ class BenchSample:
         self._advance(matter)
         return scan_angles(scan), counts[0]
 
+    def resistance(self, run: MeasureResistance) -> ResistanceSeen | Unknown:
+        """Measure a bar's resistance.
+
+        Args:
+            run: Temperatures, current and field.
+
+        Returns:
+            Readings, or why there are none.
+        """
+        from labenv.lab import characterising
+        from labenv.lab.specimen import see_resistance
+
+        matter, rng = self._matter(), self._stream("cryostat")
+        self._advance(matter)
+        return see_resistance(characterising.specimen_of(self._world.bench, matter), run, rng)
+
+    def magnetisation(self, run: MeasureMagnetisation) -> MomentSeen | Unknown:
+        """Measure a chip's moment.
+
+        Args:
+            run: Temperatures, field and chip.
+
+        Returns:
+            Readings, or why there are none.
+        """
+        from labenv.lab import characterising
+        from labenv.lab.specimen import see_moment
+
+        bench, matter, rng = self._world.bench, self._matter(), self._stream("magnetometer")
+        self._advance(matter)
+        volume = characterising.solid_volume_m3(bench, matter).sum() / bench.mass_kg(matter)[0]
+        specimen = characterising.specimen_of(bench, matter)
+        return see_moment(specimen, run, float(run.chip_kg * volume), rng)
+
+    def weigh(self, weigh: Weigh) -> tuple[float, float]:
+        """Weigh all of it.
+
+        Args:
+            weigh: How often.
+
+        Returns:
+            Reading and standard uncertainty, kg.
+        """
+        from labenv.lab.characterising import see_mass
+
+        matter, rng = self._matter(), self._stream("analytical_balance")
+        self._advance(matter)
+        return see_mass(self._world.bench, matter, weigh, rng)
+
+    def density(self, run: MeasureDensity) -> tuple[float, float]:
+        """Measure the density in helium.
+
+        Args:
+            run: Purges.
+
+        Returns:
+            Reading and standard uncertainty, kg/m³.
+        """
+        from labenv.lab.characterising import see_density
+
+        matter, rng = self._matter(), self._stream("gas_pycnometer")
+        self._advance(matter)
+        return see_density(self._world.bench, matter, run, rng)
+
+    def composition(self, run: MeasureComposition) -> CompositionSeen | Unknown:
+        """Count the sample's X-rays.
+
+        Args:
+            run: Time of counting.
+
+        Returns:
+            Elements, mass fractions and uncertainties, or why there are none.
+        """
+        from labenv.lab.characterising import see_composition
+
+        matter, rng = self._matter(), self._stream("electron_microscope")
+        self._advance(matter)
+        return see_composition(self._world.bench, matter, run, rng)
+
     def _live_through(self, operation: Operation) -> None:
         match operation:
             case Dose():
@@ -179,6 +266,8 @@ class BenchSample:
                 self.regrind(operation)
             case Measure():
                 self.diffraction(operation)
+            case _:  # measurements leave the matter as it is, and have streams of their own
+                self._advance(self._matter())
 
     def _matter(self) -> BenchSamples:
         if self._truth is None or self._lost is not None:

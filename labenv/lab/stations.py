@@ -27,6 +27,16 @@ _SINGLE = (
 )
 
 
+# Stations that a lab sets up when a plan first asks for one: the name of each by its driver.
+_ON_DEMAND = {
+    "cryostat": "cryostat",
+    "magnetometer": "magnetometer",
+    "analytical_balance": "analytical-balance",
+    "gas_pycnometer": "pycnometer",
+    "electron_microscope": "microscope",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class StationStatus:
     """What a station is doing.
@@ -135,13 +145,32 @@ def build_stations(furnaces: int, *, stamps: bool) -> list[Station]:
         *[(f"furnace-{n + 1}", "tube_furnace") for n in range(furnaces)],
         _SINGLE[3],
     ]
-    stations: list[Station] = []
-    for name, kind in plan:
-        driver = load_driver(kind)
-        if not issubclass(driver, InProcessTwin):
-            raise InstrumentError(f"driver {kind} has no in-process twin")
-        stations.append(Station(name, driver(name, stamps=stamps)))
-    return stations
+    return [_build(name, kind, stamps=stamps) for name, kind in plan]
 
 
-__all__ = ["Station", "StationStatus", "build_stations", "finish_now"]
+def build_on_demand(kind: str, *, stamps: bool) -> Station:
+    """Return the station of a kind that not every lab needs.
+
+    Args:
+        kind: Its driver.
+        stamps: Whether measurements carry the wall clock's time.
+
+    Returns:
+        The station.
+
+    Raises:
+        InstrumentError: If no such station is known, or its driver has no in-process twin.
+    """
+    if kind not in _ON_DEMAND:
+        raise InstrumentError(f"no station has a {kind}")
+    return _build(_ON_DEMAND[kind], kind, stamps=stamps)
+
+
+def _build(name: str, kind: str, *, stamps: bool) -> Station:
+    driver = load_driver(kind)
+    if not issubclass(driver, InProcessTwin):
+        raise InstrumentError(f"driver {kind} has no in-process twin")
+    return Station(name, driver(name, stamps=stamps))
+
+
+__all__ = ["Station", "StationStatus", "build_on_demand", "build_stations", "finish_now"]

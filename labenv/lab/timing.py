@@ -19,6 +19,15 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 import numpy as np
 
 from labenv.lab.crucibles import CRUCIBLE_COST
+from labenv.physics.magnetometry import RUN_COST_S as MOMENT_RUN_S
+from labenv.physics.resistivity import RUN_COST_S as RESISTANCE_RUN_S
+from labenv_schemas.characterisation import (
+    MeasureComposition,
+    MeasureDensity,
+    MeasureMagnetisation,
+    MeasureResistance,
+    Weigh,
+)
 from labenv_schemas.proposal import (
     ROOM_TEMPERATURE_K,
     Dose,
@@ -49,6 +58,14 @@ FURNACE_LOADING_S = 300.0
 REGRIND_HANDLING_S = 240.0
 SCAN_HANDLING_S = 300.0
 
+# Cutting, contacts, loading; runs from the room down and back take `RUN_COST_S`, wider ones longer.
+MOUNTING_S = 1800.0
+RUN_TOP_K = 300.0
+SECONDS_PER_RESISTANCE, SECONDS_PER_MOMENT = 5.0, 60.0
+WEIGHING_HANDLING_S, SECONDS_PER_WEIGHING = 100.0, 20.0
+PYCNOMETER_HANDLING_S, SECONDS_PER_PURGE = 600.0, 120.0
+MICROSCOPE_HANDLING_S = 900.0  # carbon tape, pumping
+
 # A box furnace left to itself from 1473 K, s; from elsewhere by the root of the fall.
 NATURAL_COOLING_S = 14_400.0
 NATURAL_COOLING_FROM_K = 1473.15
@@ -66,6 +83,8 @@ GAS_COST_PER_HOUR = {"air": 0.0, "oxygen": 3.0, "nitrogen": 1.5, "argon": 4.0,
                      "carbon_dioxide": 2.0, "vacuum": 1.0, "mixture": 4.0}  # fmt: skip
 REGRIND_COST_PER_HOUR = 2.0
 SCAN_COST_PER_HOUR = 12.0
+CRYOSTAT_COST_PER_HOUR = 20.0  # helium and instrument; the magnetometer's too
+WEIGHING_COST, PYCNOMETER_COST_PER_HOUR, MICROSCOPE_COST_PER_HOUR = 0.2, 5.0, 40.0
 _HOUR_S = 3600.0
 
 
@@ -111,6 +130,20 @@ def regrind_time_s(duration_s: T) -> T:
 def scan_time_s(scan_s: T) -> T:
     """Return the time of a scan with mounting the sample, s."""
     return SCAN_HANDLING_S + scan_s
+
+
+def resistance_time_s(run: MeasureResistance) -> float:
+    """Return the time of a cryostat run with mounting, s."""
+    top_k = max(RUN_TOP_K, float(run.temperatures_k()[-1]))
+    cooling_s = RESISTANCE_RUN_S * (top_k - run.temperature_min_k) / (RUN_TOP_K - 4.0)
+    return MOUNTING_S + max(cooling_s, SECONDS_PER_RESISTANCE * len(run.temperatures_k()))
+
+
+def moment_time_s(run: MeasureMagnetisation) -> float:
+    """Return the time of a magnetometer run with mounting, s."""
+    span = max(RUN_TOP_K, run.temperature_max_k) - run.temperature_min_k
+    cooling_s = MOMENT_RUN_S * span / (RUN_TOP_K - 5.0)
+    return MOUNTING_S + max(cooling_s, SECONDS_PER_MOMENT * len(run.temperatures_k()))
 
 
 def firing_course(heat: Heat) -> list[tuple[float, float]]:
@@ -254,6 +287,11 @@ _TIME: dict[type, Callable[..., float]] = {
     Press: lambda op: PRESS_S,
     Regrind: lambda op: regrind_time_s(op.duration_s),
     Measure: lambda op: scan_time_s(op.scan_time_s),
+    MeasureResistance: resistance_time_s,
+    MeasureMagnetisation: moment_time_s,
+    Weigh: lambda op: WEIGHING_HANDLING_S + SECONDS_PER_WEIGHING * op.repeats,
+    MeasureDensity: lambda op: PYCNOMETER_HANDLING_S + SECONDS_PER_PURGE * op.purges,
+    MeasureComposition: lambda op: MICROSCOPE_HANDLING_S + op.live_time_s,
 }
 
 
@@ -289,6 +327,13 @@ _COST: dict[type, Callable[..., float]] = {
     Press: lambda op: PRESS_COST,
     Regrind: lambda op: REGRIND_COST_PER_HOUR * op.duration_s / _HOUR_S,
     Measure: lambda op: SCAN_COST_PER_HOUR * op.scan_time_s / _HOUR_S,
+    MeasureResistance: lambda op: CRYOSTAT_COST_PER_HOUR * resistance_time_s(op) / _HOUR_S,
+    MeasureMagnetisation: lambda op: CRYOSTAT_COST_PER_HOUR * moment_time_s(op) / _HOUR_S,
+    Weigh: lambda op: WEIGHING_COST,
+    MeasureDensity: lambda op: (
+        PYCNOMETER_COST_PER_HOUR * (PYCNOMETER_HANDLING_S + SECONDS_PER_PURGE * op.purges) / _HOUR_S
+    ),
+    MeasureComposition: lambda op: MICROSCOPE_COST_PER_HOUR * op.live_time_s / _HOUR_S,
 }
 
 

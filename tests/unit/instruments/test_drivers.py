@@ -19,7 +19,18 @@ from labenv_schemas import Diffractogram, Outcome
 from labenv_schemas.errors import InstrumentError, SimulatorError, UnknownPluginError
 from labenv_schemas.proposal import Measure
 
-NAMES = ("ball_mill", "dosing_balance", "pellet_press", "powder_diffractometer", "tube_furnace")
+NAMES = (
+    "analytical_balance",
+    "ball_mill",
+    "cryostat",
+    "dosing_balance",
+    "electron_microscope",
+    "gas_pycnometer",
+    "magnetometer",
+    "pellet_press",
+    "powder_diffractometer",
+    "tube_furnace",
+)
 
 
 @pytest.fixture
@@ -46,7 +57,7 @@ def test_the_drivers_are_those_in_the_folder():
 
 
 def test_an_unknown_driver_names_those_there_are():
-    with pytest.raises(UnknownPluginError, match="ball_mill, dosing_balance"):
+    with pytest.raises(UnknownPluginError, match="ball_mill, cryostat, dosing_balance"):
         drivers.load_driver("robot")
 
 

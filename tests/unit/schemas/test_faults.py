@@ -66,7 +66,8 @@ def test_without_a_guess_the_fields_are_listed():
 
 
 def test_a_missing_or_unknown_operation_names_those_there_are():
-    known = "dose, mix, press, heat, regrind, measure"
+    known = "dose, mix, press, heat, regrind, measure, measure_resistance, "
+    known += "measure_magnetisation, weigh, measure_density, measure_composition"
     assert faults({"segments": []}) == [f"operations[1]: 'op' is missing; it is one of {known}"]
     assert faults({"op": "calcine"}) == [
         f"operations[1]: op 'calcine' is not one of {known}; did you mean 'heat'?"
