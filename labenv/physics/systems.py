@@ -27,7 +27,7 @@ from labenv_schemas.formula import parse_formula
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from labenv.physics.reactions import ReactionSystem
+    from labenv.physics.reactions import ReactionSystem, ReactionTables
 
 MOST_METALS = 4
 BOTTLES_A_METAL = {1: 3, 2: 3, 3: 2, 4: 1}
@@ -112,7 +112,33 @@ def _generated(name: str) -> ReactionSystem:
     bed = [_BED_PA.get(gas.name, pa) for gas, pa in zip(system.gases, system.bed_pa, strict=True)]
     # What melts on the way is found out in the furnace: where the phases of a eutectic lie in a
     # diagram of many metals, and whether they are still there, is not certain in advance.
-    return replace(system, name=name, melting=(), bed_pa=np.array(bed, dtype=np.float64))
+    return replace(
+        system,
+        name=name,
+        melting=(),
+        bed_pa=np.array(bed, dtype=np.float64),
+        tables=_with_melting_products(system),
+    )
+
+
+def _with_melting_products(system: ReactionSystem) -> ReactionTables:
+    """Return a system's tables in which compounds of several metals melt by themselves.
+
+    The network knows where phases melt together. A charge that has become one compound melts too,
+    at that compound's melting or peritectic point; a powder of one metal that melts on the way,
+    such as Li2CO3, wets the others and is used up.
+    """
+    tables, metals = system.tables, system.tables.cation[:, 1:] > 0.0
+    found = [
+        (p, float(melting_k))
+        for p, phase in enumerate(system.phases)
+        if (melting_k := getattr(phase, "melting_k", None)) and np.count_nonzero(metals[p]) >= 2
+    ]
+    alone = np.eye(len(system.phases))[np.array([p for p, _ in found], dtype=np.int64)]
+    return tables._replace(
+        melting_k=np.concatenate([tables.melting_k, [k for _, k in found]]),
+        melting_phase=np.concatenate([tables.melting_phase, alone]),
+    )
 
 
 def _metals_in(name: str) -> tuple[str, ...]:

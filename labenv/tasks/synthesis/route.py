@@ -1,7 +1,7 @@
 """The plans toward a named target: which powder of each metal, in which ratio, fired how.
 
-The charge is a few grams. Ratios go from 10 % below to 10 % above the formula's, because the best
-one differs from it with the purity of the lots, and because lithium, lead or bismuth may be lost.
+The charge is a few grams. Ratios go from a fifth below to a quarter above the formula's: the best
+one differs from it with the purity of the lots, and practice adds an excess of what may be lost.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labenv.lab.shelf import load_shelf
+from labenv.physics.systems import metals_of
 from labenv.tasks.parameters import Categorical, Continuous, Ordinal
 from labenv.tasks.solid_state import (
     CELSIUS_K,
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 CHARGE_KG = 3e-3
 GASES = ("air", "oxygen", "nitrogen")
-LOWEST, HIGHEST = 0.9, 1.1  # of a ratio, times the formula's
+LOWEST, HIGHEST = 0.8, 1.25  # of a ratio, times the formula's
 
 
 def route_parameters(target: Target) -> tuple[Parameter, ...]:
@@ -211,9 +212,11 @@ def _ratio(metal: str, base: str) -> str:
 
 
 def _atoms(formula: str) -> float:
-    """Return how many atoms of its metal a powder's formula has."""
-    from labenv.physics.systems import metals_of
+    """Return how many atoms of its metal a powder's formula has.
 
+    Raises:
+        ProposalError: If it is no powder of one metal.
+    """
     try:
         (metal,) = metals_of(formula)
     except ValueError as error:

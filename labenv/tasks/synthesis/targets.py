@@ -74,11 +74,11 @@ def resolve_target(formula: str) -> Target:
         p for p, phase in enumerate(system.phases) if _same_composition(phase.elements, amounts)
     ]
     if not alike:
-        raise _missing(formula, _why_absent(formula, system))
+        raise ConfigError(_outside(formula, _why_absent(formula, system)))
     library = phase_library()
     slugs = tuple(dict.fromkeys(s for p in alike if (s := system.structures[p]) in library))
     if not slugs:
-        raise _missing(formula, "no crystal structure of it is in the library, so no scan shows it")
+        raise ConfigError(_outside(formula, "no crystal structure of it is in the library"))
     return Target(
         formula=formula,
         system=system.name,
@@ -92,26 +92,39 @@ def resolve_target(formula: str) -> Target:
 
 
 def _check_kind(formula: str, amounts: Mapping[str, float], metals: tuple[str, ...]) -> None:
-    """Refuse what the solid-state route in a gas with oxygen does not make."""
+    """Refuse what the solid-state route in a gas with oxygen does not make.
+
+    Raises:
+        ConfigError: If the formula is of another kind.
+    """
     if "O" not in amounts:
-        raise _missing(
-            formula, "only oxides are made here: no sealed vessel, no furnace free of oxygen"
+        raise ConfigError(
+            _outside(
+                formula, "only oxides are made here: no sealed vessel, no furnace free of oxygen"
+            )
         )
     foreign = sorted({"C", "H", "N"} & amounts.keys())
     if foreign:
-        raise _missing(formula, f"{', '.join(foreign)} leaves as gas when it is fired")
+        raise ConfigError(_outside(formula, f"{', '.join(foreign)} leaves as gas when it is fired"))
     if not 2 <= len(metals) <= MOST_METALS:
-        raise _missing(formula, f"a target unites 2 to {MOST_METALS} metals, not {len(metals)}")
+        raise ConfigError(
+            _outside(formula, f"a target unites 2 to {MOST_METALS} metals, not {len(metals)}")
+        )
 
 
 def _system_and_powders(
     formula: str, metals: tuple[str, ...]
 ) -> tuple[ReactionSystem, tuple[tuple[str, ...], ...]]:
+    """Return the system of some metals and the names of each one's powders.
+
+    Raises:
+        ConfigError: If a metal has no powder.
+    """
     name = system_name(metals)
     try:
         system, shelf = load_system(name), load_shelf(name)
     except UnknownPluginError as error:
-        raise _missing(formula, str(error)) from None
+        raise ConfigError(_outside(formula, str(error))) from None
     of_metal = [
         tuple(s.name for s in shelf.substances if metals_of(s.formula) == (metal,))
         for metal in metals
@@ -140,8 +153,8 @@ def _same_composition(one: Mapping[str, float], other: Mapping[str, float]) -> b
     return max(factors) - min(factors) <= _SAME * max(factors)
 
 
-def _missing(formula: str, what: str) -> ConfigError:
-    return ConfigError(f"target {formula!r} is outside the simulator's domain: {what}")
+def _outside(formula: str, what: str) -> str:
+    return f"target {formula!r} is outside the simulator's domain: {what}"
 
 
 __all__ = ["Target", "resolve_target"]
