@@ -5,7 +5,8 @@ Every reaction conserves the cations exactly; the gas gives or takes the rest. C
 - one phase into one, two or three others (decomposition, oxidation, reduction, transformation);
 - two phases in contact into each compound between them, or into pairs of compounds that the line
   between them crosses;
-- three phases into the compound that their triangle holds.
+- three phases into the compound that their triangle holds: the precursors, and those that are most
+  stable with and without other compounds as rich as it.
 
 Of the many that balance, those are kept that lower the energy most at some temperature.
 """
@@ -189,10 +190,13 @@ def _triples(potential: GrandPotential, precursors: tuple[int, ...]) -> list[Can
             continue
         same = frozenset(b for b in range(len(counts)) if np.abs(share[d] - share[b]).max() < _TINY)
         trios = {tuple(sorted(t)) for t in combinations(precursors, 3) if not set(t) & same}
+        # made from what is most stable beside it, and from what its simpler compounds would be
+        rich = np.flatnonzero(np.count_nonzero(counts, axis=1) >= np.count_nonzero(counts[d]))
         for k in range(potential.temperature_k.size):
-            amounts = potential.least(counts[d], k, same)
-            if np.isfinite(amounts).all():
-                trios.add(tuple(int(p) for p in np.flatnonzero(amounts > 1e-7)))
+            for without in (same, same | frozenset(int(b) for b in rich)):
+                amounts = potential.least(counts[d], k, without)
+                if np.isfinite(amounts).all():
+                    trios.add(tuple(int(p) for p in np.flatnonzero(amounts > 1e-7)))
         for trio in trios:
             if len(trio) != 3:
                 continue

@@ -258,9 +258,7 @@ def rate_factors(
                 behind = best[frozenset(way.reactants)][on] - force
                 factor *= np.exp(-behind / RIVALRY_J_MOL_ATOM)
                 factor *= _contact(way, potential, mobility, grid_k[on])
-            factors[on, r] = np.minimum(
-                factor, _supply(way, potential, grid_k[on], force, co2_pa)
-            )
+            factors[on, r] = np.minimum(factor, _supply(way, potential, grid_k[on], force, co2_pa))
     return factors
 
 
