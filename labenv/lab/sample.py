@@ -18,13 +18,6 @@ from labenv_schemas.errors import SimulatorError
 from labenv_schemas.proposal import Dose, Heat, Measure, Mix, Press, Regrind
 
 if TYPE_CHECKING:
-    from labenv_schemas.characterisation import (
-        MeasureComposition,
-        MeasureDensity,
-        MeasureMagnetisation,
-        MeasureResistance,
-        Weigh,
-    )
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
@@ -32,6 +25,13 @@ if TYPE_CHECKING:
     from labenv.lab.bench import Bench, BenchSamples
     from labenv.lab.conditions import EpisodeConditions
     from labenv_instruments.sample_view import CompositionSeen, MomentSeen, ResistanceSeen, Unknown
+    from labenv_schemas.characterisation import (
+        MeasureComposition,
+        MeasureDensity,
+        MeasureMagnetisation,
+        MeasureResistance,
+        Weigh,
+    )
     from labenv_schemas.proposal import Operation
 
     Floats = NDArray[np.float64]

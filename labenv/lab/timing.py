@@ -346,9 +346,11 @@ __all__ = [
     "firing_course",
     "heat_time",
     "mix_time_s",
+    "moment_time_s",
     "natural_cooling_s",
     "operation_cost",
     "operation_time",
     "regrind_time_s",
+    "resistance_time_s",
     "scan_time_s",
 ]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from labenv.lab.timing import (
+    CRYOSTAT_COST_PER_HOUR,
     DOSE_COST,
     FURNACE_COST_PER_HOUR,
     FURNACE_LOADING_S,
@@ -15,10 +16,16 @@ from labenv.lab.timing import (
     PRESS_S,
     dose_time_s,
     mix_time_s,
+    moment_time_s,
+    resistance_time_s,
 )
-from labenv.physics import magnetometry, resistivity
 from labenv.tasks.superconductor_search.firing import MILL_S, Conditions, make_bar, programs
-from labenv.tasks.superconductor_search.measuring import Transition, measure
+from labenv.tasks.superconductor_search.measuring import (
+    MOMENT,
+    RESISTANCE,
+    Transition,
+    measure,
+)
 
 if TYPE_CHECKING:
     from labenv.tasks.superconductor_search.recipe import Recipe, RecipeSpace
@@ -31,8 +38,6 @@ REASONS: dict[str, str] = {
     "no_transition": "no superconducting transition was seen in the resistance down to 4 K",
     "melted": "the bar melted in the furnace and could not be measured",
 }
-CRYOSTAT_COST_PER_HOUR = 20.0  # helium and instrument; the lab's own setting
-MOUNTING_S = 1800.0  # cutting, four contacts, loading; the lab's own setting
 SCALE_K = 100.0
 _HOUR_S = 3600.0
 
@@ -99,7 +104,7 @@ def _bill(recipe: Recipe, *, measured: bool) -> tuple[float, float]:
         cost += hot_s / _HOUR_S * (FURNACE_COST_PER_HOUR + GAS_COST_PER_HOUR[gas])
         if not measured:
             return time_s, cost  # nothing is annealed that has melted
-    run_s = resistivity.RUN_COST_S + MOUNTING_S
+    run_s = resistance_time_s(RESISTANCE)
     if recipe.magnetometry:
-        run_s += magnetometry.RUN_COST_S + MOUNTING_S
+        run_s += moment_time_s(MOMENT)
     return time_s + run_s, cost + run_s / _HOUR_S * CRYOSTAT_COST_PER_HOUR

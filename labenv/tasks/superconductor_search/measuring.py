@@ -1,38 +1,32 @@
-"""Resistance and moment of a bar, as measured, and what the curves tell."""
+"""Resistance and moment of a bar, measured by the laboratory's instruments, and what they tell."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from labenv.analysis.transitions import magnetic_transition, resistive_transition
+from labenv.lab.specimen import Specimen, see_moment, see_resistance, transport_phases
 from labenv.lab.streams import stream
-from labenv.physics.magnetometry import MagneticPhases, MagnetometerSetup, moment_curve
-from labenv.physics.resistivity import (
-    ResistanceSetup,
-    TransportPhases,
-    mixture_resistivity,
-    resistance_curve,
-)
+from labenv.physics.resistivity import mixture_resistivity
+from labenv.physics.transport_properties import YBCO_PENETRATION_DEPTH_M
+from labenv_instruments.drivers.cryostat import Cryostat
+from labenv_instruments.drivers.magnetometer import Magnetometer
+from labenv_schemas.characterisation import MeasureMagnetisation, MeasureResistance
+from labenv_schemas.errors import SimulatorError
 from labenv_schemas.measurement import MagnetisationCurve, ResistanceCurve
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from labenv.tasks.superconductor_search.firing import Bar
+    from labenv_instruments.sample_view import MomentSeen, ResistanceSeen, SampleView, Unknown
 
-    Floats = NDArray[np.float64]
-
-TEMPERATURES_K = np.concatenate([np.arange(4.0, 120.0, 1.0), np.arange(120.0, 301.0, 6.0)])
-MOMENT_TEMPERATURES_K = np.arange(5.0, 110.5, 1.5)
-FIELD_T = 1e-3
+RESISTANCE = MeasureResistance()  # from 4 K to 300 K
+MOMENT = MeasureMagnetisation()  # from 5 K to 110 K in 1 mT after cooling without field
+TEMPERATURES_K = RESISTANCE.temperatures_k()
+MOMENT_TEMPERATURES_K = MOMENT.temperatures_k()
 CHIP_M3 = 1e-9  # of solid in the magnetometer
-RANGE_OHM = 1e10  # of the voltmeter's input, above which it reads that
-PENETRATION_DEPTH_M = 2.5e-7
-"""Geometric mean of about 150 nm in the plane and 800 nm across: Bonn & Hardy, in Physical
-Properties of High Temperature Superconductors V (1996); an estimate for a ceramic."""
 
 
 @dataclass(frozen=True)
@@ -76,25 +70,27 @@ def measure(bar: Bar, seed: int, experiment: int, *, magnetometry: bool) -> Tran
 
     Returns:
         What the noisy curves tell.
+
+    Raises:
+        SimulatorError: If the instrument has no answer, which it always has for these phases.
     """
-    rng = stream(seed, "resistance", experiment)
-    phases, shares = _transport(bar)
-    run = resistance_curve(phases, shares, TEMPERATURES_K[None, :], ResistanceSetup(), [rng])
-    reading = np.clip(run.reading_ohm[0], -RANGE_OHM, RANGE_OHM)
-    found = resistive_transition(
-        ResistanceCurve(temperature_k=run.temperature_k[0], resistance_ohm=reading)
-    )
+    sample = cast("SampleView", _BarInInstrument(bar, seed, experiment))
+    (curve,) = Cryostat().perform(sample, RESISTANCE)
+    if not isinstance(curve, ResistanceCurve):
+        raise SimulatorError("a bar of this task always has a resistance")
+    reading = curve.resistance_ohm
+    found = resistive_transition(curve)
     numbers = (found.zero_k, found.midpoint_k, found.onset_k)
     zero, middle, onset = (None if one is None else float(one.value) for one in numbers)
     known = {"ok": "ok", "not_reached_zero": "no_zero"}
-    moment_onset, shielded = _moment(bar, seed, experiment) if magnetometry else (None, None)
+    moment_onset, shielded = _moment(sample) if magnetometry else (None, None)
     return Transition(
         status=known.get(found.status, "no_transition"),
         zero_k=zero,
         midpoint_k=middle,
         onset_k=onset,
         room_ohm=float(reading[-1]),
-        curve_k=tuple(run.temperature_k[0].tolist()),
+        curve_k=tuple(curve.temperature_k.tolist()),
         curve_ohm=tuple(reading.tolist()),
         moment_onset_k=moment_onset,
         shielded=shielded,
@@ -113,7 +109,7 @@ def true_zero_k(bar: Bar) -> float:
     """
     if bar.melted:
         return 0.0
-    phases, shares = _transport(bar)
+    phases, shares = transport_phases(specimen_of(bar))
     temperatures = np.arange(4.0, 100.0, 0.1)
     resistivity = mixture_resistivity(phases, shares, temperatures[None, :])[0]
     normal = mixture_resistivity(phases, shares, np.array([[120.0]]))[0, 0]
@@ -121,44 +117,48 @@ def true_zero_k(bar: Bar) -> float:
     return 0.0 if not gone[0] else float(temperatures[np.argmin(gone) - 1])
 
 
-def _transport(bar: Bar) -> tuple[TransportPhases, Floats]:
-    columns = [np.array([values]) for values in zip(*bar.rows, strict=True)]
-    residual, phonon, debye, activation, tc, spread = columns
-    saturation = np.full(residual.shape, np.inf)
-    phases = TransportPhases(residual, phonon, debye, saturation, activation, tc, spread)
-    return phases, np.array([bar.shares])
+def specimen_of(bar: Bar) -> Specimen:
+    """Return a bar as the instruments take it; phases of unknown Tc count as normal in this task.
+
+    Args:
+        bar: One that did not melt.
+
+    Returns:
+        The specimen.
+    """
+    count = len(bar.rows)
+    return Specimen(
+        rows=bar.rows,
+        shares=bar.shares,
+        penetration_depth_m=(YBCO_PENETRATION_DEPTH_M,) * count,
+        critical_field_t=(None,) * count,
+        grain_radius_m=(bar.grain_radius_m,) * count,
+        susceptibility=(0.0,) * count,
+    )
 
 
-def _moment(bar: Bar, seed: int, experiment: int) -> tuple[float | None, float]:
-    tc, spread = (
-        np.array([[getattr(row, n) for row in bar.rows]]) for n in ("tc_k", "tc_spread_k")
-    )
-    zeros = np.zeros(tc.shape)
-    phases = MagneticPhases(
-        tc_k=tc,
-        tc_spread_k=spread,
-        penetration_depth_m=zeros + PENETRATION_DEPTH_M,
-        grain_radius_m=zeros + bar.grain_radius_m,
-        curie_k=zeros,
-        weiss_k=zeros,
-        constant_susceptibility=zeros,
-    )
-    run = moment_curve(
-        phases,
-        CHIP_M3 * np.array([bar.shares]),
-        MOMENT_TEMPERATURES_K[None, :],
-        FIELD_T,
-        MagnetometerSetup(),
-        [stream(seed, "magnetometer", experiment)],
-    )
-    found = magnetic_transition(
-        MagnetisationCurve(
-            temperature_k=run.temperature_k[0],
-            moment_a_m2=run.reading_a_m2[0],
-            field_t=np.full(run.temperature_k[0].shape, FIELD_T),
-        ),
-        volume_m3=CHIP_M3,
-    )
+class _BarInInstrument:
+    """A bar as a `SampleView`, as far as cryostat and magnetometer look."""
+
+    def __init__(self, bar: Bar, seed: int, experiment: int) -> None:
+        self.sample_id = f"bar-{experiment}"
+        self._specimen = specimen_of(bar)
+        self._key = (seed, experiment)
+
+    def resistance(self, run: MeasureResistance) -> ResistanceSeen | Unknown:
+        seed, experiment = self._key
+        return see_resistance(self._specimen, run, stream(seed, "resistance", experiment))
+
+    def magnetisation(self, run: MeasureMagnetisation) -> MomentSeen | Unknown:
+        seed, experiment = self._key
+        return see_moment(self._specimen, run, CHIP_M3, stream(seed, "magnetometer", experiment))
+
+
+def _moment(sample: SampleView) -> tuple[float | None, float]:
+    (curve,) = Magnetometer().perform(sample, MOMENT)
+    if not isinstance(curve, MagnetisationCurve):
+        return None, 0.0
+    found = magnetic_transition(curve, volume_m3=curve.sample_volume_m3)
     fraction = found.shielding_fraction
     onset = None if found.onset_k is None else float(found.onset_k.value)
     return onset, 0.0 if fraction is None else float(fraction.value)
