@@ -22,7 +22,10 @@ NAMES = phase_library().names()
 
 # Allowed nearest distances, angstrom: wide of every bond and contact in oxides, so that a wrong
 # coordinate, setting or origin falls outside.
-SHORTEST_A = {frozenset({"O", "H"}): 0.90, frozenset({"C", "O"}): 1.20, frozenset({"O"}): 1.45}
+SHORTEST_A = {
+    frozenset({"O", "H"}): 0.90, frozenset({"C", "O"}): 1.20, frozenset({"O"}): 1.45,
+    frozenset({"N", "H"}): 0.80, frozenset({"N", "O"}): 1.20, frozenset({"H"}): 1.30,
+}  # fmt: skip
 SHORTEST_METAL_OXYGEN_A = 1.5
 LONGEST_METAL_OXYGEN_A = 3.2
 SHORTEST_OTHER_A = 1.6
