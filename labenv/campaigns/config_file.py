@@ -110,8 +110,10 @@ def _file_faults(data: dict[str, Any]) -> list[Fault]:
     """Return what a file says in vain: unknown names, a policy beside recipes, no recipes."""
     faults: list[Fault] = []
     task, policy = data.get("task"), data.get("policy")
+    if isinstance(task, dict):
+        task = task.get("name")
     if isinstance(task, str):
-        faults += _unknown_name(("task",), task, task_catalogue)
+        faults += _unknown_name(("task",), task.partition(":")[0], task_catalogue)
     if isinstance(policy, dict) and isinstance(policy.get("name"), str):
         faults += _unknown_name(("policy", "name"), policy["name"], policy_catalogue)
     if "recipes" in data and not data["recipes"]:

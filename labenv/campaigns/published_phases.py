@@ -5,7 +5,7 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from labenv_schemas.errors import UnknownPluginError
+from labenv_schemas.errors import ConfigError, UnknownPluginError
 from labenv_schemas.faults import Fault
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def _known(task: str) -> list[str]:
 
     try:
         phases = make_task(task).phases
-    except UnknownPluginError:
+    except (UnknownPluginError, ConfigError):
         return []
     library = phase_library()
     return list(dict.fromkeys([*phases, *(library.get(name).formula for name in phases)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
@@ -14,11 +15,11 @@ from labenv_schemas.errors import ConfigError
 from labenv_schemas.task import Budget
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from labenv.envs.actions import ActionType
 
 M = TypeVar("M", bound=Model)
+
+DEFAULT_TASK = "batio3-synthesis"
 
 MachineFailure = Literal["truncate", "continue"]
 
@@ -54,8 +55,9 @@ class SynthesisSettings:
 
 
 def make_settings(  # noqa: PLR0913 - the arguments of gym.make
-    task: str | Task = "batio3-synthesis",
+    task: str | Task = DEFAULT_TASK,
     *,
+    target: str | None = None,
     lab: LabConfig | Mapping[str, Any] | None = None,
     budget: Budget | Mapping[str, Any] | None = None,
     parallelism: int = 1,
@@ -68,7 +70,10 @@ def make_settings(  # noqa: PLR0913 - the arguments of gym.make
 
     Args:
         task: A task or its name.
-        lab: A lab, as a model or plain data; None for the task's own.
+        target: Formula of what is to be made, which the task must take; where no task is named,
+            that of the task ``"synthesis"``.
+        lab: A lab, as a model or plain data, which has the task's system where it names none;
+            None for the task's own.
         budget: A budget, as a model or plain data; None for the task's own.
         parallelism: Proposals in flight at most, 1 to 64.
         action_type: "discrete" or "continuous".
@@ -82,7 +87,9 @@ def make_settings(  # noqa: PLR0913 - the arguments of gym.make
     Raises:
         ConfigError: If an argument is out of range, or the lab is for another material system.
     """
-    goal = task if isinstance(task, Task) else make_task(task)
+    goal = _goal(task, target)
+    if isinstance(lab, Mapping):
+        lab = {"system": goal.spec.system, **lab}
     bench = goal.lab if lab is None else _parsed("lab", LabConfig, lab)
     limits = goal.spec.budget if budget is None else _parsed("budget", Budget, budget)
     if bench.system != goal.spec.system:
@@ -104,6 +111,21 @@ def make_settings(  # noqa: PLR0913 - the arguments of gym.make
         stop_on_success,
         machine_failure,
     )
+
+
+def _goal(task: str | Task, target: str | None) -> Task:
+    """Return the task that a user means by a task and a target.
+
+    Raises:
+        ConfigError: If a task that is made already is given a target.
+    """
+    if target is None:
+        return task if isinstance(task, Task) else make_task(task)
+    if isinstance(task, Task):
+        raise ConfigError(
+            f"the task {task.spec.name!r} is made already; leave out target={target!r}"
+        )
+    return make_task("synthesis" if task == DEFAULT_TASK else task, target=target)
 
 
 def read_settings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from labenv_schemas.base import Model
 from labenv_schemas.json_values import JsonObject
@@ -63,12 +63,35 @@ class Recipe(Model):
     published: PublishedOutcome = Field(description="What the authors report.")
 
 
+def _task_text(given: Any) -> Any:  # noqa: ANN401 - any input may arrive
+    """Return a task's name with its target as one text, from whichever way it is written.
+
+    Raises:
+        ValueError: If a mapping has other keys, lacks the name, or holds what is no plain text.
+    """
+    if not isinstance(given, dict):
+        return given
+    unknown = sorted(map(str, given.keys() - {"name", "target"}))
+    if unknown or "name" not in given:
+        raise ValueError(
+            "a task is a name, or 'name' and 'target'"
+            + (f"; it has no {', '.join(unknown)}" if unknown else "; 'name' is missing")
+        )
+    if not all(isinstance(part, str) and ":" not in part for part in given.values()):
+        raise ValueError("'name' and 'target' of a task are texts without a colon")
+    return ":".join([given["name"], *([given["target"]] if "target" in given else [])])
+
+
 class CampaignConfig(Model):
     """A budgeted series of proposals toward one task, or a list of recipes to replay."""
 
     name: str = Field(min_length=1, max_length=200, description="Title of the campaign.")
     description: str = Field(default="", description="What it is for.")
-    task: str = Field(default="batio3-synthesis", description="Name of the task.")
+    task: Annotated[str, BeforeValidator(_task_text)] = Field(
+        default="batio3-synthesis",
+        description="Name of the task; with a target 'synthesis:LiCoO2', in a file also written "
+        "{name: synthesis, target: LiCoO2}.",
+    )
     lab: LabConfig = Field(default_factory=LabConfig, description="What the laboratory has.")
     policy: PolicyConfig = Field(default_factory=PolicyConfig, description="What proposes.")
     budget: Budget | None = Field(
