@@ -1,12 +1,15 @@
-"""Whatever the recipe: elements conserved, nothing negative, no dependence on the step."""
+"""Whatever the recipe: elements and energy conserved, nothing negative, no matter of the step."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from labenv.physics.energy import books
 from labenv.physics.kinetics import (
     AIR_PA,
     HeatProgram,
@@ -20,7 +23,14 @@ from labenv.physics.kinetics import (
     new_powder,
     react,
     regrind,
+    stack_programs,
 )
+from labenv.physics.networks import Surroundings, generate_system
+from labenv.physics.thermochemistry.sources import substance_table
+
+if TYPE_CHECKING:
+    from labenv.physics.networks.volatility import Vessel
+    from labenv.physics.reactions import ReactionSystem
 
 SYSTEM = load_system("Ba-Ti-C-O")
 P, R = len(SYSTEM.phases), len(SYSTEM.reactions)
@@ -71,6 +81,74 @@ def test_firing_conserves_elements_and_keeps_amounts_above_zero(
         assert np.all(state.particle_radius_m > 0.0)
         assert np.all(np.isfinite(state.crystallite_m))
         assert np.all((state.liquid_share >= 0.0) & (state.liquid_share <= 1.0))
+
+
+@settings(max_examples=100, deadline=None)
+@given(powder=powders(), program=programmes(), gas=GASES, seed=st.integers(0, 2**32 - 1))
+def test_the_books_of_energy_close(
+    powder: PowderState, program: HeatProgram, gas: tuple[float, float], seed: int
+) -> None:
+    factors = draw_parameters(SYSTEM, [np.random.default_rng(seed)])
+    result = react(SYSTEM, powder, program, gas, factors, control=StepControl(ledger=True))
+    book = books(SYSTEM, powder, program, result)
+    assert abs(book.residual[0]) < 1e-9
+    assert np.isfinite(book.heat_j[0])
+
+
+RECIPES = 2048
+BATCHES: tuple[tuple[tuple[str, ...], Vessel, float], ...] = (
+    (("BaCO3", "TiO2"), "covered", 21227.0),
+    (("Y2O3", "BaCO3", "CuO"), "covered", 21227.0),
+    (("NH4H2PO4", "Na2CO3"), "covered", 21227.0),
+    (("PbO", "TiO2"), "open", 21227.0),
+    (("Li2CO3", "Co3O4"), "open", 21227.0),
+    (("Bi2O3", "MoO3"), "open", 1.0),
+    (("Mg", "B"), "vacuum", 0.0),
+    (("ZnO", "V2O5"), "vacuum", 0.01),
+)
+
+
+def random_batch(
+    precursors: tuple[str, ...], around: Surroundings, count: int, rng: np.random.Generator
+) -> tuple[ReactionSystem, PowderState, HeatProgram, np.ndarray]:
+    """Return random mixtures of precursors, grains and programmes, with traces and extremes."""
+    system = generate_system(precursors, around)
+    weighed = [substance_table().get(name) for name in precursors]
+    amounts = np.zeros((count, len(system.phases)))
+    for substance in weighed:
+        share = 10.0 ** rng.uniform(-6.0, 1.0, count)
+        amounts[:, system.phase_index(substance.name)] = share * (rng.random(count) > 0.1)
+    amounts[:, system.phase_index(weighed[0].name)] += 1e-9
+    radius = 10.0 ** rng.uniform(-7.5, -5.0, amounts.shape)
+    powder = new_powder(system, amounts, radius, rng.uniform(0.05, 1.0, count))
+    programs = stack_programs([
+        heat_program([
+            (t, 10.0 ** rng.uniform(-2.0, 0.5), 10.0 ** rng.uniform(0.0, 6.0))
+            for t in rng.uniform(350.0, 1790.0, rng.integers(1, 4))
+        ])
+        for _ in range(count)
+    ])
+    gas = np.array(list(around.pressures_pa(weighed).values()))
+    return system, powder, programs, gas
+
+
+def test_thousands_of_random_recipes_conserve_elements_and_energy() -> None:
+    rng = np.random.default_rng(20261202)
+    for precursors, vessel, o2_pa in BATCHES:
+        around = Surroundings(o2_pa=o2_pa, vessel=vessel)
+        count = RECIPES // len(BATCHES)
+        system, powder, programs, gas = random_batch(precursors, around, count, rng)
+        factors = np.exp(rng.normal(0.0, 1.2, (count, len(system.reactions))))
+        result = react(system, powder, programs, gas, factors, control=StepControl(ledger=True))
+        after = result.powder.amounts_mol
+        assert np.isfinite(after).all()
+        assert (after >= 0.0).all()
+        start = powder.amounts_mol @ system.element_counts
+        end = after @ system.element_counts + result.gas_released_mol @ system.gas_element_counts
+        worst = np.abs(end - start).max(axis=1) / start.max(axis=1)
+        assert worst.max() < 1e-9, precursors
+        book = books(system, powder, programs, result)
+        assert np.abs(book.residual).max() < 1e-9, precursors
 
 
 @settings(max_examples=100, deadline=None)
