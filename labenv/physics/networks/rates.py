@@ -66,6 +66,7 @@ SIGMA_LN = 1.2
 UNKNOWN_MELTING_K = 1700.0
 BASIC = frozenset({"Li", "Na", "K", "Ca", "Sr", "Ba"})  # react as their carbonates do
 COMPOUND_MELTING = 0.85  # of the mean of the oxides it is made of
+THRESHOLD = 80.0  # how steeply, over R times the threshold, a product that nucleates late sets in
 GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
 # CO2 diffuses to 3 mmol of powder through 2 cm of still air over 3 cm2, D = 1.1e-4 m2/s at 900 K
 # (Marrero & Mason, J. Phys. Chem. Ref. Data 1, 3 (1972)): 3e-6 1/s of it at air's 42 Pa, whatever
@@ -253,7 +254,8 @@ def rate_factors(
             on = drive[r] * direction > 0.0
             force = direction * drive[r][on]
             factor = force / (force + HALF_DRIVE_J_MOL_ATOM)
-            factor *= np.prod([potential.phases[p].hindered for p in way.products])
+            for p in way.products:
+                factor *= _nucleation(potential.phases[p], grid_k[on])
             if len(way.reactants) > 1:
                 behind = best[frozenset(way.reactants)][on] - force
                 factor *= np.exp(-behind / RIVALRY_J_MOL_ATOM)
@@ -273,6 +275,14 @@ class _Way:
         self.atoms_from = reaction.reactants
         self.row = row
         self.co2_taken = float(row["products" if self.backwards else "reactants"].get("CO2", 0.0))
+
+
+def _nucleation(phase: TabulatedSubstance, grid_k: Floats) -> Floats:
+    """Return the factor of a product that does not form where it is first stable."""
+    if phase.forms_from_k <= 0.0:
+        return np.full(grid_k.size, phase.hindered)
+    over = THRESHOLD * (phase.forms_from_k / grid_k - 1.0)
+    return np.asarray(phase.hindered / (1.0 + np.exp(np.minimum(over, 300.0))))
 
 
 def _sides(reaction: Candidate) -> tuple[frozenset[int], frozenset[int]]:

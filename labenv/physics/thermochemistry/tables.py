@@ -59,6 +59,8 @@ class TabulatedSubstance:
         onset_k: Temperature at which its ions begin to move, K, where it was seen and is not what
             the melting temperature suggests; `None` for the rule.
         hindered: Factor on the rates of its formation, below 1 where it is known not to nucleate.
+        forms_from_k: Temperature from which it forms in an hour where that is far above where it is
+            stable, K; 0 for no such threshold.
         uncertainty_j_mol_k: What a kelvin above room temperature adds to the uncertainty,
             J/(mol K); above 0 where heat capacity and entropy are those of the reactants.
     """
@@ -75,6 +77,7 @@ class TabulatedSubstance:
     melting_k: float | None = None
     onset_k: float | None = None
     hindered: float = 1.0
+    forms_from_k: float = 0.0
     uncertainty_j_mol_k: float = 0.0
 
     @property
@@ -254,6 +257,7 @@ def build_table(
     melting_k = _joined(systems, "melting_k")
     onset_k = _joined(systems, "onset_k")
     hindered = _joined(systems, "hindered")
+    forms_from_k = _joined(systems, "forms_from_k")
     found: dict[str, TabulatedSubstance] = {}
     for row in tabulated["substances"]:
         gas = row["state"] == "gas"
@@ -294,12 +298,13 @@ def build_table(
     tabulated_names = set(found)
     _add_rows(found, waiting, grid)
     _drop_replaced(found, tabulated_names, {row["name"] for _, row, _ in waiting})
-    for name in (onset_k.keys() | hindered.keys()) & found.keys():
+    for name in (onset_k.keys() | hindered.keys() | forms_from_k.keys()) & found.keys():
         substance = found[name]
         found[name] = replace(
             substance,
             onset_k=onset_k.get(name, substance.onset_k),
             hindered=hindered.get(name, substance.hindered),
+            forms_from_k=forms_from_k.get(name, substance.forms_from_k),
         )
     return SubstanceTable(found, tuple(eutectics), tuple(contacts), titles)
 
@@ -392,6 +397,7 @@ def _from_reaction(
         melting_k=row.get("melting_k"),
         onset_k=row.get("onset_k"),
         hindered=float(row.get("hindered", 1.0)),
+        forms_from_k=float(row.get("forms_from_k", 0.0)),
     )
 
 
