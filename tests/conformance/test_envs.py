@@ -16,10 +16,23 @@ SYNTHESIS = {
     "parallel": {"parallelism": 3},
     "short": {"budget": {"experiments": 4, "lab_time": "300 h"}, "history": 0},
     "failing": {"lab": {"machine_failure_rate": 0.02}, "machine_failure": "continue"},
+    "target": {"target": "SrTiO3", "budget": {"experiments": 8}},
 }
 # Another environment is run with its own settings; those of one that is not here are its defaults.
 DISCOVERY = {"proposals": 7, "max_steps": 4, "max_atoms": 12}
+SMALL_MAP = {"compositions": 7, "temperatures": 4, "budget_h": 80.0}
+MAPPING = {
+    "default": {},
+    "several points": {**SMALL_MAP, "points": 3, "truth": "equilibrium", "can_stop": True},
+    "nominal": {**SMALL_MAP, "systems": "BaCO3-TiO2", "randomise": False, "goal": None},
+}
+SEARCH = {
+    "default": {},
+    "short": {"experiments": 3, "history": 0, "firing_gases": ("oxygen",)},
+}
 SETTINGS = {
+    "labenv/PhaseMapping-v0": MAPPING,
+    "labenv/SuperconductorSearch-v0": SEARCH,
     "labenv/SolidStateSynthesis-v0": SYNTHESIS,
     "labenv/StructureDiscovery-v0": {
         "several systems": {"potential": LennardJonesBackend(), **DISCOVERY},

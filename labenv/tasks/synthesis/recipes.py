@@ -8,10 +8,13 @@ from functools import lru_cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from labenv.tasks.synthesis.route import ratio_name
 from labenv_schemas.errors import UnknownPluginError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from labenv.tasks.synthesis.targets import Target
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,24 @@ def published_recipe(target: str) -> PublishedRecipe:
     return PublishedRecipe(target, values, source)
 
 
+def recipe_values(target: Target, recipe: PublishedRecipe) -> dict[str, float | str]:
+    """Return a recipe as one value for each parameter of its task's space.
+
+    Args:
+        target: Its target.
+        recipe: The recipe.
+
+    Returns:
+        Values by name; ratios that the recipe does not set are the formula's.
+    """
+    base = target.metals[-1]
+    nominal: dict[str, float | str] = {
+        ratio_name(metal, base): target.amounts[metal] / target.amounts[base]
+        for metal in target.metals[:-1]
+    }
+    return nominal | dict(recipe.values)
+
+
 _OURS: dict[str, float | str] = {
     "milling_s": 14_400.0,
     "rate_k_per_s": 5.0 / 60.0,
@@ -77,4 +98,4 @@ def _rows() -> dict[str, dict[str, Any]]:
     return {str(name): dict(row) for name, row in rows.items()}
 
 
-__all__ = ["PublishedRecipe", "published_recipe", "recipe_targets"]
+__all__ = ["PublishedRecipe", "published_recipe", "recipe_targets", "recipe_values"]

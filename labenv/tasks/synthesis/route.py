@@ -155,7 +155,7 @@ class ChargeRoute:
         """Each metal, the name of its ratio to the last one (empty for it), moles of the last."""
         metals = self.target.metals
         base_mol = CHARGE_KG / self.target.molar_mass_kg_mol * self.target.amounts[metals[-1]]
-        ratios = [*(_ratio(metal, metals[-1]) for metal in metals[:-1]), ""]
+        ratios = [*(ratio_name(metal, metals[-1]) for metal in metals[:-1]), ""]
         return [(metal, ratio, base_mol) for metal, ratio in zip(metals, ratios, strict=True)]
 
     def _read_charge(self, dose: Dose) -> dict[str, float | str]:
@@ -189,7 +189,7 @@ def limiting_of(target: Target) -> tuple[str, ...]:
         share = target.amounts.get(limit.cation, 0.0) / total
         if share * spread > limit.above_share:
             sources = tuple(_source(metal) for metal in metals)
-            return (*sources, *(_ratio(m, metals[-1]) for m in metals[:-1]), "atmosphere")
+            return (*sources, *(ratio_name(m, metals[-1]) for m in metals[:-1]), "atmosphere")
     return ("atmosphere",)
 
 
@@ -199,7 +199,12 @@ def _ratio_range(target: Target, metal: str, base: str) -> Continuous:
     low = round(LOWEST * nominal / step) * step
     high = round(HIGHEST * nominal / step) * step
     return Continuous(
-        _ratio(metal, base), float(low), float(high), "mol/mol", resolution=float(step), levels=21
+        ratio_name(metal, base),
+        float(low),
+        float(high),
+        "mol/mol",
+        resolution=float(step),
+        levels=21,
     )
 
 
@@ -207,7 +212,8 @@ def _source(metal: str) -> str:
     return f"{metal.lower()}_source"
 
 
-def _ratio(metal: str, base: str) -> str:
+def ratio_name(metal: str, base: str) -> str:
+    """Return the name of the parameter that sets a metal's amount per another."""
     return f"{metal.lower()}_per_{base.lower()}"
 
 
@@ -224,4 +230,4 @@ def _atoms(formula: str) -> float:
     return float(parse_formula(formula).amounts[metal])
 
 
-__all__ = ["ChargeRoute", "limiting_of", "route_parameters"]
+__all__ = ["ChargeRoute", "limiting_of", "ratio_name", "route_parameters"]

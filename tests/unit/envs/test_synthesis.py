@@ -342,7 +342,10 @@ def test_rounding_error_of_float32_is_projected():
         ({"budget": 20}, "^budget: 20 is not an object"),
         ({"budget": {"experiment": 20}}, "^budget: .*did you mean 'experiments'"),
         ({"lab": "large"}, "^lab: 'large' is not an object"),
-        ({"parallel": 2}, r"'parallel' \(did you mean 'parallelism'\?\); it takes task, lab, bud"),
+        (
+            {"parallel": 2},
+            r"'parallel' \(did you mean 'parallelism'\?\); it takes task, target, lab, bud",
+        ),
         ({"stop_on_sucess": False, "x": 1}, r"mean 'stop_on_success'\?\), 'x'; it takes"),
         ({"seed": 3}, "'seed'; it takes"),
     ],
