@@ -108,6 +108,17 @@ def _operation_text(operation: Operation) -> str:
             return _heat_text(operation)
         case Measure():
             return ""
+        case _:
+            return _MEASURES[operation.op]
+
+
+_MEASURES = {
+    "measure_resistance": "resistance",
+    "measure_magnetisation": "magnetisation",
+    "weigh": "weigh",
+    "measure_density": "density",
+    "measure_composition": "EDS",
+}
 
 
 def _dose_text(precursor: PrecursorDose) -> str:

@@ -9,6 +9,7 @@ from labenv.campaigns.plan_text import count_text, plan_text
 from labenv.campaigns.setup import budget_of, policy_name
 from labenv.campaigns.summary import CampaignSummary, ExperimentRow, StationUse
 from labenv.tasks import make_task
+from labenv_schemas.analysis import ScalarAnalysis
 from labenv_schemas.errors import UnknownPluginError
 
 if TYPE_CHECKING:
@@ -156,7 +157,21 @@ def _row(
         message=_message(outcome, "" if score is None else score.reason),
         recipe=None if recipe is None else recipe.name,
         late=outcome is not None and limit_s is not None and outcome.finished_s > limit_s,
+        numbers=numbers_of(outcome),
     )
+
+
+def numbers_of(outcome: Outcome | None) -> tuple[ScalarAnalysis, ...]:
+    """Return what other measurements than diffraction gave.
+
+    Args:
+        outcome: Of an experiment; None if there is none yet.
+
+    Returns:
+        The numbers, in the order of the analyses.
+    """
+    found = () if outcome is None else outcome.analyses
+    return tuple(one for one in found if isinstance(one, ScalarAnalysis))
 
 
 def _message(outcome: Outcome | None, reason: str) -> str:

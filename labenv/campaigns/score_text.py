@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from labenv.campaigns.plan_text import duration_text
 
 if TYPE_CHECKING:
     from labenv.campaigns.summary import CampaignSummary
+    from labenv_schemas.analysis import ScalarAnalysis
 
 _FEWEST_DIGITS, _MOST_DIGITS = 3, 15
 
@@ -35,6 +37,26 @@ def score_text(value: float | None, goal: float | None = None) -> str:
         if goal is None or (float(shown) >= goal) == (value >= goal):
             return shown
     return repr(value)
+
+
+def number_text(number: ScalarAnalysis) -> str:
+    """Return a measured number for people.
+
+    Args:
+        number: With its uncertainty.
+
+    Returns:
+        Such as ``tc zero 89.2 ± 0.3 K``; a doubtful one says so.
+    """
+    name = number.quantity.replace("_", " ")
+    unit = "" if number.unit in {"1", "kg/kg"} else f" {number.unit}"
+    doubt = "" if number.status == "ok" else f" ({number.status.replace('_', ' ')})"
+    if number.uncertainty <= 0.0:
+        return f"{name} {number.value:.6g}{unit}{doubt}"
+    digits = 1 - math.floor(math.log10(number.uncertainty))
+    if 0 <= digits <= 9:
+        return f"{name} {number.value:.{digits}f} ± {number.uncertainty:.{digits}f}{unit}{doubt}"
+    return f"{name} {number.value:.4g} ± {number.uncertainty:.2g}{unit}{doubt}"
 
 
 def late_text(summary: CampaignSummary) -> str:

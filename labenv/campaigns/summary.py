@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from labenv_schemas.analysis import PhaseFraction
+    from labenv_schemas.analysis import PhaseFraction, ScalarAnalysis
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,7 @@ class ExperimentRow:
         message: Why the outcome is not ``ok``, or why the score is what it is.
         recipe: Name of the published recipe that was replayed, if one was.
         late: Whether it finished after the limit of lab time, and is therefore not scored.
+        numbers: What other measurements than diffraction gave, such as a critical temperature.
     """
 
     index: int
@@ -49,6 +50,7 @@ class ExperimentRow:
     message: str = ""
     recipe: str | None = None
     late: bool = False
+    numbers: tuple[ScalarAnalysis, ...] = ()
 
     @property
     def status_text(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import count_text, duration_text
-from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, score_text
+from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, number_text, score_text
 from labenv.cli.output import print_lines, print_table
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def row_json(row: ExperimentRow) -> dict[str, Any]:
         "finished_s": row.finished_s,
         "cost": row.cost,
         "phases": [phase.model_dump(mode="json") for phase in row.phases],
+        "numbers": [number.model_dump(mode="json") for number in row.numbers],
         "analysis_status": row.analysis_status,
         "message": row.message,
         "recipe": row.recipe,
@@ -127,6 +128,7 @@ def row_json(row: ExperimentRow) -> dict[str, Any]:
 def _cells(row: ExperimentRow, goal: float) -> dict[str, str]:
     phases = [f"{p.name} {p.weight_fraction:.3f}" for p in row.phases if p.weight_fraction >= 5e-4]
     found = ", ".join(phases[:3]) + (" ..." if len(phases) > 3 else "")
+    found = "; ".join([*([found] if found else []), *map(number_text, row.numbers)])
     return {
         "index": str(row.index),
         "status": row.status_text,

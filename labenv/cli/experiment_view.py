@@ -6,8 +6,19 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import duration_text, plan_text
+from labenv.campaigns.score_text import number_text
 from labenv.cli.output import print_lines, print_table
-from labenv_schemas.measurement import Diffractogram, MassReading, TemperatureReading
+from labenv_schemas.analysis import ScalarAnalysis
+from labenv_schemas.measurement import (
+    CompositionReading,
+    DensityReading,
+    Diffractogram,
+    MagnetisationCurve,
+    MassReading,
+    ResistanceCurve,
+    TemperatureReading,
+    Unmeasured,
+)
 
 if TYPE_CHECKING:
     from labenv.store import ExperimentRecord
@@ -94,6 +105,9 @@ def _print_outcome(outcome: Outcome, said: str) -> None:
         print_table(rows, columns, numbers=frozenset({"started", "took", "waited", "cost"}))
     if outcome.measurements:
         print_lines("", *(f"measured: {_measured(item)}" for item in outcome.measurements))
+    numbers = [one for one in outcome.analyses if isinstance(one, ScalarAnalysis)]
+    if numbers:
+        print_lines("", *(f"found: {number_text(number)}" for number in numbers))
     analysis = outcome.phase_analysis
     if analysis is not None:
         print_lines(
@@ -120,6 +134,16 @@ def _measured(measurement: Measurement) -> str:
             said = f"mass{weighed}, {measurement.mass_kg * 1e3:.5g} g"
         case TemperatureReading():
             said = f"highest temperature, {measurement.temperature_k - 273.15:.0f} °C"
+        case ResistanceCurve() | MagnetisationCurve():
+            t = measurement.temperature_k
+            named = measurement.kind.replace("_", " ")
+            said = f"{named}, {t.size} readings from {t.min():.4g} to {t.max():.4g} K"
+        case DensityReading():
+            said = f"density, {measurement.density_kg_m3:.1f} kg/m³"
+        case CompositionReading():
+            said = f"composition by {measurement.technique.upper()}"
+        case Unmeasured():
+            said = f"{measurement.technique}: nothing, {measurement.reason}"
         case _:
             said = measurement.kind.replace("_", " ")
     flags = ", ".join(flag.message for flag in measurement.flags)

@@ -2,7 +2,9 @@
 
 Columns of the plan count from 1: ``operation_2.op``, ``operation_2.segment_1.target_k``,
 ``operation_1.precursor_2.mass_kg``. Those of the conclusions name the phase:
-``weight_fraction.batio3``. Lab-clock times are seconds since the campaign began.
+``weight_fraction.batio3``; numbers from other measurements end in their unit: ``tc_zero.K``,
+``tc_zero_uncertainty.K``, ``tc_zero_status``, of several with one name the last. Lab-clock times
+are seconds since the campaign began.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from labenv.store.plain import plain
+from labenv_schemas.analysis import ScalarAnalysis
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,6 +136,11 @@ def _outcome_cells(outcome: Outcome) -> Flat:
         for phase in analysis.phases:
             cells[f"weight_fraction.{phase.name}"] = phase.weight_fraction
             cells[f"weight_fraction_uncertainty.{phase.name}"] = phase.uncertainty
+    for number in outcome.analyses:
+        if isinstance(number, ScalarAnalysis):
+            cells[f"{number.quantity}.{number.unit}"] = number.value
+            cells[f"{number.quantity}_uncertainty.{number.unit}"] = number.uncertainty
+            cells[f"{number.quantity}_status"] = number.status
     return cells
 
 

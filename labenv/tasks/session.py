@@ -12,12 +12,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from labenv_schemas.errors import ConfigError, ProposalError
-from labenv_schemas.measurement import Diffractogram
+from labenv_schemas.measurement import Diffractogram, is_characterisation
 from labenv_schemas.outcome import Outcome, Score
 
 if TYPE_CHECKING:
     from labenv.lab.laboratory import Ticket
     from labenv.tasks.task import Quantifies, Task
+    from labenv_schemas.analysis import Analysis
     from labenv_schemas.proposal import Operation, Proposal
     from labenv_schemas.task import Budget
 
@@ -187,13 +188,22 @@ class Session:
         return results
 
     def analyse(self, outcome: Outcome) -> Outcome:
-        """Return an outcome with an analysis for each diffractogram."""
-        analyses = tuple(
+        """Return an outcome with an analysis for each diffractogram, and what the rest tells."""
+        analyses: tuple[Analysis, ...] = tuple(
             self.quantifier.quantify(measurement)
             for measurement in outcome.measurements
             if isinstance(measurement, Diffractogram)
         )
-        return outcome.model_copy(update={"analyses": analyses}) if analyses else outcome
+        changed: dict[str, object] = {}
+        if any(is_characterisation(measurement) for measurement in outcome.measurements):
+            from labenv.analysis.characterisation import characterise
+
+            numbers, warnings = characterise(outcome.measurements)
+            analyses += numbers
+            changed["warnings"] = (*outcome.warnings, *warnings)
+        if analyses:
+            changed["analyses"] = analyses
+        return outcome.model_copy(update=changed) if changed else outcome
 
     def proposal(self, experiment_id: str) -> Proposal:
         """Return the plan of an experiment.

@@ -8,6 +8,8 @@ import numpy as np
 
 from labenv_schemas.analysis import PhaseAnalysis, PhaseFraction, ResidualPeak, ScalarAnalysis
 from labenv_schemas.measurement import (
+    CompositionReading,
+    DensityReading,
     Diffractogram,
     InstrumentIdentity,
     MagnetisationCurve,
@@ -18,6 +20,7 @@ from labenv_schemas.measurement import (
     ResistanceCurve,
     Spectrum,
     TemperatureReading,
+    Unmeasured,
 )
 from labenv_schemas.outcome import OperationRecord, Outcome
 from labenv_schemas.proposal import Proposal, parse_proposal
@@ -107,6 +110,14 @@ def every_measurement(seed: int = 0) -> tuple[Measurement, ...]:
             "temperature_k": 1374.45,
             "standard_uncertainty_k": 1.5,
         }),
+        DensityReading(density_kg_m3=6012.5, standard_uncertainty_kg_m3=7.25),
+        CompositionReading(
+            elements=("Ba", "O"),
+            mass_fraction=np.array([0.9, 0.1]),
+            standard_uncertainty=np.array([0.01, 0.015]),
+            blind_to=("H", "Li"),
+        ),
+        Unmeasured(technique="resistance", reason="nobody knows how it conducts"),
         Spectrum(
             technique="eds",
             axis=np.arange(5.0),

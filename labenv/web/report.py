@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from labenv.campaigns.plan_text import duration_text
 from labenv.campaigns.provenance import versions
-from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, score_text
+from labenv.campaigns.score_text import WHAT_A_SCORE_IS, late_text, number_text, score_text
 from labenv.store.whole_files import whole_file
 from labenv.web.diffraction_chart import diffraction_chart
 from labenv.web.progress_chart import progress_chart
@@ -121,6 +121,7 @@ def _failures(summary: CampaignSummary) -> str:
 
 def _row(row: ExperimentRow, summary: CampaignSummary, is_best: bool) -> dict[str, Any]:
     phases = ", ".join(f"{p.name} {p.weight_fraction:.3f}" for p in row.phases if p.weight_fraction)
+    found = "; ".join([*([phases] if phases else []), *map(number_text, row.numbers)])
     return {
         "best": is_best,
         "index": row.index,
@@ -130,7 +131,7 @@ def _row(row: ExperimentRow, summary: CampaignSummary, is_best: bool) -> dict[st
         "status_class": "soft" if row.status_text in {"ok", "running"} else "bad",
         "value": score_text(row.value, summary.goal_fraction).replace("-", "–"),
         "reward": "–" if row.reward is None else f"{row.reward:+.3f}",
-        "phases": phases or "–",
+        "phases": found or "–",
         "finished": "–" if row.finished_s is None else duration_text(row.finished_s),
         "cost": f"{row.cost:,.0f}",
     }

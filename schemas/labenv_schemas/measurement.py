@@ -285,6 +285,20 @@ class Spectrum(MeasurementBase):
         return self
 
 
+def is_characterisation(measurement: MeasurementBase) -> bool:
+    """Return whether a measurement says something besides a diffractogram and the dosing.
+
+    Args:
+        measurement: Any.
+
+    Returns:
+        False for diffractograms, readings of thermocouples and weighed-in precursors.
+    """
+    if isinstance(measurement, MassReading):
+        return measurement.substance is None
+    return not isinstance(measurement, (Diffractogram, TemperatureReading))
+
+
 Measurement = Annotated[
     Diffractogram
     | ResistanceCurve
