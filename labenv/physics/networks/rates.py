@@ -220,7 +220,7 @@ def rate_factors(
     grid_k: Floats,
     co2_pa: float,
 ) -> Floats:
-    """Return what driving force, competition, liquids and supply make of each rate over temperature.
+    """Return what drive, competition, liquids and supply make of each rate over temperature.
 
     Under a gas that is held the sign of the drive, and with it the direction in which a reaction
     runs, is a matter of temperature alone; each rule is that of the direction.
@@ -290,7 +290,7 @@ def _sides(reaction: Candidate) -> tuple[frozenset[int], frozenset[int]]:
 
 
 def _contact(way: _Way, potential: GrandPotential, mobility: Mobility, grid_k: Floats) -> Floats:
-    """Return the factor of a contact: its liquid's, and backwards the mobility of its own phases."""
+    """Return the factor of a contact: its liquid's, and backwards its own phases' mobility."""
     phases = [potential.phases[p] for p in way.reactants]
     factor = np.ones(grid_k.size)
     if way.backwards and way.row["law"] == "layer":
