@@ -4,7 +4,8 @@ A cell is checked against a paper or card other than the one its row in the libr
 of the same compound differ by some 0.1 % in an edge, more where composition varies (nitrides,
 cuprates by their oxygen), and the tolerances say so.
 
-Densities are compared with handbooks, whose values were measured or rounded to 1 %.
+Densities are compared with handbooks, whose values were measured or rounded to 1 %. Where one
+misses, the molar volume is compared with a second handbook too, to 0.5 %, to see which differs.
 
 Relaxed volumes are those of CHGNet trained on r2SCAN. Lattice constants by r2SCAN itself miss by
 0.027 angstrom on average (Furness, Kaplan, Ning, Perdew & Sun, J. Phys. Chem. Lett. 11 (2020)
@@ -22,6 +23,7 @@ from labenv_schemas.errors import SimulatorError
 
 VOLUME_TOLERANCE = 0.03
 DENSITY_TOLERANCE = 0.01
+MOLAR_VOLUME_TOLERANCE = 0.005
 ATOMIC_MASS_G = 1.66053906660e-24
 
 
@@ -63,6 +65,20 @@ def _density(phase: str, system: str, value: float, source: str) -> Check:
     return Check(system, f"{phase}: density, library", value, tolerance, "g/cm^3", source, ours)
 
 
+def molar_volume_cm3(phase: str) -> float:
+    """Return the volume of a mole of formula units of a library phase, cm^3."""
+    composition = phase_library().get(phase).structure().composition
+    mass_g = float(composition.reduced_composition.weight)
+    return mass_g / density_g_cm3(phase)
+
+
+def _molar_volume(phase: str, system: str, value: float) -> Check:
+    what = f"{phase}: molar volume, library"
+    ours = partial(molar_volume_cm3, phase)
+    tolerance = MOLAR_VOLUME_TOLERANCE * value
+    return Check(system, what, value, tolerance, "cm^3/mol", _USGS, ours)
+
+
 def _relaxed(phase: str, system: str, volume: float, source: str) -> Check:
     return Check(
         system,
@@ -87,6 +103,7 @@ _SHIRANE = "Shirane, Pepinsky & Frazer, Acta Cryst. 9 (1956) 131"
 _CAVA = "Cava, van Dover, Batlogg & Rietman, Phys. Rev. Lett. 58 (1987) 408, and Cava et al., 1987"
 _NBS_CALCITE = "JCPDS 05-0586; Swanson & Fuyat, NBS Circular 539, vol. 2 (1953)"
 _CRC = "CRC Handbook of Chemistry and Physics, density near 298 K"
+_USGS = "Robie & Hemingway, USGS Bulletin 2131 (1995), molar volumes"
 _WYCKOFF = "Wyckoff, Crystal Structures 1 (1963)"
 
 CHECKS = [
@@ -268,4 +285,11 @@ CHECKS = [
     _density("BaTiO3-tetragonal", "Ba-Ti-O", 6.02, _CRC),
     _density("SrTiO3", "Sr-Ti-O", 5.12, _CRC),
     _density("LiNbO3", "Li-Nb-O", 4.64, _CRC),
+    _molar_volume("cassiterite", "Sn-O", 21.55),
+    _molar_volume("ZnO", "Zn-O", 14.338),
+    _molar_volume("NiO", "Ni-O", 10.97),
+    _molar_volume("CuO", "Cu-O", 12.22),
+    _molar_volume("Cu2O", "Cu-O", 23.44),
+    _molar_volume("V", "V", 8.35),
+    _molar_volume("Ta", "Ta", 10.85),
 ]
