@@ -159,7 +159,7 @@ def search(scan: Diffractogram, elements: list[str] | None) -> tuple[Identificat
 def real_tallies(folder: Path, scans: str, most: int) -> dict[str, Tally]:
     """Return the tallies of a folder of weighed mixtures."""
     tallies = {"real, blind": Tally(), "real, elements": Tally()}
-    for path in sorted(folder.glob(f"*{scans}*.xrdml"))[:most]:
+    for path in sorted(folder.glob(f"*{scans}*.xrdml".replace("**", "*")))[:most]:
         scan = read_measurement(path)
         assert isinstance(scan, Diffractogram)
         true = weighed(path.name)
