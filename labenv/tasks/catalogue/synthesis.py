@@ -13,7 +13,6 @@ from labenv.tasks.synthesis.route import ChargeRoute, limiting_of, route_paramet
 from labenv.tasks.synthesis.targets import resolve_target
 from labenv.tasks.task import Task, make_task
 from labenv_schemas.campaign import LabConfig
-from labenv_schemas.errors import ConfigError
 from labenv_schemas.task import Budget, TaskSpec
 
 GOAL_FRACTION = 0.95
@@ -31,8 +30,6 @@ def create(target: str = "LiCoO2") -> Task:
     Raises:
         ConfigError: If the simulator does not know the target; the message says what is missing.
     """
-    if not isinstance(target, str):
-        raise ConfigError(f"target must be a formula such as 'LiCoO2', got {target!r}")
     if target == "BaTiO3":
         return make_task("batio3-synthesis")
     found = resolve_target(target)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import gymnasium as gym
 import numpy as np
@@ -84,7 +85,7 @@ def test_nitrogen_and_a_melt_are_no_place_for_ybco() -> None:
         ("Li2TiO3", "no crystal structure"),
         ("not a formula", "is no chemical formula"),
         ("", "is no chemical formula"),
-        (7, "must be a formula"),
+        (7, "is no chemical formula"),
     ],
 )
 def test_targets_outside_the_domain_say_what_is_missing(target: object, message: str) -> None:
@@ -101,7 +102,8 @@ def test_batio3_keeps_the_system_made_by_hand() -> None:
 def test_a_hand_made_system_serves_other_targets() -> None:
     task = make_task("synthesis", target="Ba2TiO4")
     assert task.spec.system == "Ba-Ti-C-O"
-    assert "TiO2 (rutile)" in task.space.parameters[1].choices
+    titanium: Any = task.space.parameters[1]
+    assert "TiO2 (rutile)" in titanium.choices
 
 
 def test_a_target_may_be_part_of_the_name() -> None:
@@ -127,7 +129,8 @@ def test_a_charge_has_the_formula_s_ratio_and_mass() -> None:
     task = make_task("synthesis", target="Li4Ti5O12")
     target = resolve_target("Li4Ti5O12")
     values = recipe_values(target, published_recipe("Li4Ti5O12"))
-    lithium, titanium = task.space.blueprint.build(values).operations[0].precursors
+    dose: Any = task.space.blueprint.build(values).operations[0]
+    lithium, titanium = dose.precursors
     assert 2.0 * lithium.amount_mol / titanium.amount_mol == pytest.approx(0.8)
     assert titanium.amount_mol / 5.0 * target.molar_mass_kg_mol == pytest.approx(3e-3)
 
@@ -138,15 +141,19 @@ def test_environments_take_a_target() -> None:
     assert single.task.spec.target == "LiCoO2"
     many = gym.make_vec(ENV, 3, vectorization_mode="vector_entry_point", target="LiCoO2")
     assert many.single_action_space == single.action_space
-    lab = gym.make(ENV, target="LiCoO2", lab={"furnaces": 3}).unwrapped.settings.lab
-    assert (lab.system, lab.furnaces) == ("Co-Li-C-O", 3)
+    wide: Any = gym.make(ENV, target="LiCoO2", lab={"furnaces": 3}).unwrapped
+    assert (wide.settings.lab.system, wide.settings.lab.furnaces) == ("Co-Li-C-O", 3)
     with pytest.raises(ConfigError, match="made already"):
         SolidStateSynthesisEnv(make_task("synthesis"), target="LiCoO2")
 
 
 def test_lab_and_vector_environment_give_the_same() -> None:
     point = recipe_point("SrTiO3")
-    settings = {"target": "SrTiO3", "action_type": "continuous", "stop_on_success": False}
+    settings: dict[str, Any] = {
+        "target": "SrTiO3",
+        "action_type": "continuous",
+        "stop_on_success": False,
+    }
     single = SolidStateSynthesisEnv(**settings)
     many = SolidStateSynthesisVectorEnv(2, **settings)
     action = np.asarray(2.0 * point - 1.0, dtype=np.float32)
