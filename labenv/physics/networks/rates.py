@@ -67,6 +67,7 @@ UNKNOWN_MELTING_K = 1700.0
 BASIC = frozenset({"Li", "Na", "K", "Ca", "Sr", "Ba"})  # react as their carbonates do
 COMPOUND_MELTING = 0.85  # of the mean of the oxides it is made of
 THRESHOLD = 80.0  # how steeply, over R times the threshold, a product that nucleates late sets in
+CONDENSATION_K = 770.0  # CaHPO4 and NH4MnPO4 give pyrophosphates above 650-700 K
 GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
 # CO2 diffuses to 3 mmol of powder through 2 cm of still air over 3 cm2, D = 1.1e-4 m2/s at 900 K
 # (Marrero & Mason, J. Phys. Chem. Ref. Data 1, 3 (1972)): 3e-6 1/s of it at air's 42 Pa, whatever
@@ -279,10 +280,19 @@ class _Way:
 
 def _nucleation(phase: TabulatedSubstance, grid_k: Floats) -> Floats:
     """Return the factor of a product that does not form where it is first stable."""
-    if phase.forms_from_k <= 0.0:
+    threshold = phase.forms_from_k or _condensation_k(phase)
+    if threshold <= 0.0:
         return np.full(grid_k.size, phase.hindered)
-    over = THRESHOLD * (phase.forms_from_k / grid_k - 1.0)
+    over = THRESHOLD * (threshold / grid_k - 1.0)
     return np.asarray(phase.hindered / (1.0 + np.exp(np.minimum(over, 300.0))))
+
+
+def _condensation_k(phase: TabulatedSubstance) -> float:
+    """Return from where phosphate groups join to chains and rings, K; 0 for other phases."""
+    counts = phase.elements
+    phosphorus = counts.get("P", 0.0)
+    joined = phosphorus > 0.0 and counts.get("O", 0.0) < 3.9 * phosphorus and len(counts) > 2
+    return CONDENSATION_K if joined and "N" not in counts and "H" not in counts else 0.0
 
 
 def _sides(reaction: Candidate) -> tuple[frozenset[int], frozenset[int]]:
