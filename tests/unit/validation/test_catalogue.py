@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
 
 import pytest
 
+from labenv.physics.reflection_cache import content_key
+from labenv.physics.structures.library import phase_library
+from labenv.validation.catalogue.diffraction import strength_in_mixture, strength_over_corundum
 from labenv.validation.checks import Check, Judged, judge
 from labenv.validation.judging import all_checks
 from labenv_schemas.errors import SimulatorError
@@ -83,3 +87,17 @@ def test_a_refusal_is_a_miss_with_its_reason() -> None:
     assert not judged.passed
     assert judged.value is None
     assert "not in the table" in judged.reason
+
+
+def test_grains_hide_the_phase_that_absorbs_more() -> None:
+    line = (1, 1, 1)
+    assert strength_in_mixture("CeO2", line) < 0.8 * strength_over_corundum("CeO2", line)
+
+
+def test_corundum_vibrates_as_it_was_measured_to() -> None:
+    corundum = phase_library().get("corundum")
+    given = corundum.structure().site_properties["b_iso"]
+    assert sorted(set(given)) == [0.21, 0.26]
+    usual = replace(corundum, sites=tuple(replace(s, b_iso_a2=None) for s in corundum.sites))
+    assert "b_iso" not in usual.structure().site_properties
+    assert content_key(usual) != content_key(corundum)
