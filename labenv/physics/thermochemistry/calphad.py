@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 LIQUID = "LIQUID"
 _LEAST_SHARE = 1e-6  # of an element or a phase that counts as there
-_COARSE = 0.05  # step of composition in a search; a two-phase field is wide next to an invariant
-_MOST_STEPS = 60
-_CLOSE_K = 0.2
+_COARSE = 0.1  # step of composition in a search; a two-phase field is wide next to an invariant
+_AT_ONCE = 9  # temperatures looked at in one call, whose preparation is what takes time
+_CLOSE_K = 0.5
 _HIGHEST_K = 6000.0
 
 
@@ -168,15 +168,15 @@ class AlloyDatabase:
             UnknownPluginError: If the database does not know an element.
             SimulatorError: If no equilibrium was found.
         """
-        found = self._equilibrium(self._fractions(amounts), temperature_k)
-        there = np.flatnonzero(found.shares[0] > _LEAST_SHARE)
+        found = self._equilibrium(self._fractions(amounts), np.array([temperature_k]))
+        there = np.flatnonzero(found.shares[0, 0] > _LEAST_SHARE)
         if not there.size:
             raise SimulatorError(f"{self.name}: no equilibrium at {temperature_k} K")
         phases = [
             AlloyPhase(
-                str(found.names[0, i]),
-                float(found.shares[0, i]),
-                dict(zip(found.elements, map(float, found.made[0, i]), strict=True)),
+                str(found.names[0, 0, i]),
+                float(found.shares[0, 0, i]),
+                dict(zip(found.elements, map(float, found.made[0, 0, i]), strict=True)),
             )
             for i in there
         ]
@@ -192,7 +192,7 @@ class AlloyDatabase:
         Returns:
             The energy with its reference.
         """
-        found = self._equilibrium(self._fractions(amounts), temperature_k)
+        found = self._equilibrium(self._fractions(amounts), np.array([temperature_k]))
         return AlloyEnergy(found.energy_j_mol, float(temperature_k), self.name)
 
     def melting_range_k(
@@ -211,16 +211,20 @@ class AlloyDatabase:
         Raises:
             ProposalError: If it is not solid at `low_k` or not liquid at `high_k`.
         """
+        fractions = self._fractions(amounts)
 
-        def liquid(at_k: float) -> float:
-            return sum(p.share for p in self.phases(amounts, at_k) if p.name == LIQUID)
+        def liquid(at_k: Floats) -> Floats:
+            found = self._equilibrium(fractions, at_k)
+            share = np.where(found.names[:, 0] == LIQUID, found.shares[:, 0], 0.0)
+            return np.asarray(share.sum(axis=-1))
 
-        if liquid(low_k) > _LEAST_SHARE or liquid(high_k) < 1.0 - _LEAST_SHARE:
+        ends = liquid(np.array([low_k, high_k]))
+        if ends[0] > _LEAST_SHARE or ends[1] < 1.0 - _LEAST_SHARE:
             raise ProposalError(
                 f"{self.name}: the alloy must be solid at {low_k:g} K and liquid at {high_k:g} K"
             )
-        solidus = _bisect(lambda t: liquid(t) > _LEAST_SHARE, low_k, high_k)
-        return solidus, _bisect(lambda t: liquid(t) > 1.0 - _LEAST_SHARE, solidus - 1.0, high_k)
+        solidus = _begins(lambda t: liquid(t) > _LEAST_SHARE, low_k, high_k)
+        return solidus, _begins(lambda t: liquid(t) > 1.0 - _LEAST_SHARE, solidus - 1.0, high_k)
 
     def first_seen_k(
         self, phase: str, elements: tuple[str, str], low_k: float = 300.0, high_k: float = 2000.0
@@ -245,13 +249,15 @@ class AlloyDatabase:
         if phase not in self._phases:
             raise UnknownPluginError(f"{self.name} has no phase {phase!r}; {self._phases}")
 
-        def seen(at_k: float) -> bool:
+        def seen(at_k: Floats) -> NDArray[np.bool_]:
             found = self._equilibrium(_Range(elements), at_k)
-            return bool(((found.names == phase) & (found.shares > _LEAST_SHARE)).any())
+            there = (found.names == phase) & (found.shares > _LEAST_SHARE)
+            return np.asarray(there.any(axis=(1, 2)))
 
-        if seen(low_k) or not seen(high_k):
+        ends = seen(np.array([low_k, high_k]))
+        if ends[0] or not ends[1]:
             raise ProposalError(f"{phase} must not be stable at {low_k:g} K and be at {high_k:g} K")
-        return _bisect(seen, low_k, high_k)
+        return _begins(seen, low_k, high_k)
 
     def _fractions(self, amounts: Mapping[str, float]) -> dict[str, float]:
         values = np.array(list(amounts.values()), dtype=np.float64)
@@ -260,8 +266,8 @@ class AlloyDatabase:
         total = float(values.sum())
         return {element: float(n) / total for element, n in amounts.items()}
 
-    def _equilibrium(self, fractions: Mapping[str, float] | _Range, at_k: float) -> _Equilibrium:
-        if not 0.0 < at_k < _HIGHEST_K:  # a nan compares false
+    def _equilibrium(self, fractions: Mapping[str, float] | _Range, at_k: Floats) -> _Equilibrium:
+        if not bool(((at_k > 0.0) & (at_k < _HIGHEST_K)).all()):  # a nan compares false
             raise ProposalError(f"temperatures must be above 0 K and below {_HIGHEST_K:g} K")
         calphad = _pycalphad()
         names = fractions.elements if isinstance(fractions, _Range) else tuple(fractions)
@@ -272,7 +278,11 @@ class AlloyDatabase:
                 + ", ".join(self.elements)
             )
         v = calphad.variables
-        conditions: dict[Any, Any] = {v.T: float(at_k), v.P: STANDARD_PRESSURE_PA, v.N: 1.0}
+        conditions: dict[Any, Any] = {
+            v.T: [float(t) for t in at_k],
+            v.P: STANDARD_PRESSURE_PA,
+            v.N: 1.0,
+        }
         if isinstance(fractions, _Range):
             steps = np.arange(_COARSE / 2.0, 1.0, _COARSE)
             conditions[v.X(names[1].upper())] = [float(x) for x in steps]
@@ -284,9 +294,9 @@ class AlloyDatabase:
         wide = shares.shape[-1]
         return _Equilibrium(
             tuple(str(name).capitalize() for name in found.component.values),
-            found.Phase.values.reshape(-1, wide),
-            shares.reshape(-1, wide),
-            np.asarray(found.X.values, dtype=np.float64).reshape(-1, wide, len(names)),
+            found.Phase.values.reshape(at_k.size, -1, wide),
+            shares.reshape(at_k.size, -1, wide),
+            np.asarray(found.X.values, dtype=np.float64).reshape(at_k.size, -1, wide, len(names)),
             float(found.GM.values.ravel()[0]),
         )
 
@@ -299,23 +309,22 @@ class _Range:
 
 
 class _Equilibrium(NamedTuple):
-    """What pycalphad found at C compositions, with V places for phases at each."""
+    """What pycalphad found at T temperatures and C compositions, with V places for phases."""
 
     elements: tuple[str, ...]
-    names: NDArray[np.str_]  # (C, V)
-    shares: Floats  # (C, V)
-    made: Floats  # (C, V, E)
-    energy_j_mol: float
+    names: NDArray[np.str_]  # (T, C, V)
+    shares: Floats  # (T, C, V)
+    made: Floats  # (T, C, V, E)
+    energy_j_mol: float  # of the first
 
 
-def _bisect(holds: Callable[[float], bool], low: float, high: float) -> float:
-    """Return where a condition begins to hold between `low`, where not, and `high`, where so."""
-    for _ in range(_MOST_STEPS):
-        if high - low < _CLOSE_K:
-            break
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if holds(middle) else (middle, high)
-    return 0.5 * (low + high)
+def _begins(holds: Callable[[Floats], NDArray[np.bool_]], low_k: float, high_k: float) -> float:
+    """Return where a condition begins to hold, from `low_k` (not) to `high_k` (so)."""
+    while high_k - low_k > _CLOSE_K:
+        inside = np.linspace(low_k, high_k, _AT_ONCE + 2)
+        first = int(np.argmax(np.append(holds(inside[1:-1]), True)))
+        low_k, high_k = float(inside[first]), float(inside[first + 1])
+    return 0.5 * (low_k + high_k)
 
 
 @lru_cache(maxsize=8)
