@@ -19,6 +19,7 @@ from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
     from labenv.physics.networks import Surroundings
+    from labenv.physics.networks.volatility import Vessel
     from labenv.physics.prediction import Prediction
     from labenv_schemas.proposal import Heat
 
@@ -30,7 +31,7 @@ EXAMPLES = examples(
 )
 
 
-def predict(
+def predict(  # noqa: PLR0913 - one parameter an option
     mixture: Annotated[
         str,
         typer.Argument(
@@ -46,6 +47,9 @@ def predict(
         typer.Option(metavar="GAS", help="air, oxygen, nitrogen, argon, carbon_dioxide, vacuum."),
     ] = "air",
     rate: Annotated[str, typer.Option(metavar="RATE", help="Heating rate.")] = "5K/min",
+    open_: Annotated[
+        bool, typer.Option("--open", help="No lid, so that vapours of Mg, Li, Pb, Mo ... leave.")
+    ] = False,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Predict the phases that a firing gives."""
@@ -61,7 +65,7 @@ def predict(
         temperature_k=heat.segments[0].target_k,
         hold_s=heat.segments[0].hold_s,
         rate_k_per_s=heat.segments[0].rate_k_per_s,
-        surroundings=_surroundings(heat),
+        surroundings=_surroundings(heat, open_=open_),
     )
     prediction = predict_firing(firing)
     if format_ is OutputFormat.JSON:
@@ -98,12 +102,15 @@ def mixture_amounts(text: str) -> dict[str, float]:
     return found
 
 
-def _surroundings(heat: Heat) -> Surroundings:
+def _surroundings(heat: Heat, *, open_: bool = False) -> Surroundings:
     from labenv.physics.networks import Surroundings
 
     pressure = heat.partial_pressures_pa()
     water = ROOM_AIR_WATER_PA if heat.atmosphere == "air" else DRY_GAS_WATER_PA
-    return Surroundings(o2_pa=pressure["O2"], co2_pa=pressure["CO2"], h2o_pa=water)
+    vessel: Vessel = "covered"
+    if open_:
+        vessel = "vacuum" if heat.atmosphere == "vacuum" else "open"
+    return Surroundings(o2_pa=pressure["O2"], co2_pa=pressure["CO2"], h2o_pa=water, vessel=vessel)
 
 
 def prediction_json(prediction: Prediction) -> dict[str, object]:
@@ -139,6 +146,8 @@ def prediction_json(prediction: Prediction) -> dict[str, object]:
             for e in prediction.path
         ],
         "limited_by": prediction.limited_by,
+        "mass_change": round(prediction.mass_change, 5),
+        "heat_j_per_g": round(prediction.heat_j_g, 1),
         "notes": list(prediction.notes),
     }
 
@@ -169,6 +178,10 @@ def _print(prediction: Prediction) -> None:
         for e in prediction.path
     ] or ["  nothing happens"]
     lines += ["", f"limited by: {prediction.limited_by}"]
+    lines += [
+        f"mass change: {100.0 * prediction.mass_change:+.2f} %, "
+        f"heat taken up: {prediction.heat_j_g:.0f} J/g"
+    ]
     lines += [f"note: {note}" for note in prediction.notes]
     print_lines(*lines)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from labenv.physics.energy import books
 from labenv.physics.furnace_program import HeatProgram, heat_program
 from labenv.physics.kinetics import (
     PowderState,
@@ -121,6 +122,8 @@ class Prediction:
         main_product: The phase with the largest weight fraction of those that unite metals of
             several precursors; where there is none, of those not weighed in; `None` if nothing
             formed.
+        mass_change: Of the powder as a share of what was weighed in, below 0 for a loss.
+        heat_j_g: Heat that the powder took from the furnace in all, J per gram weighed in.
     """
 
     in_domain: bool
@@ -130,6 +133,8 @@ class Prediction:
     notes: tuple[str, ...]
 
     main_product: str | None = None
+    mass_change: float = 0.0
+    heat_j_g: float = 0.0
 
 
 def predict(firing: Firing) -> Prediction:
@@ -164,7 +169,9 @@ def predict(firing: Firing) -> Prediction:
         powder = mill(system, powder, np.array([firing.mill_s]))
     program = heat_program([(firing.temperature_k, firing.rate_k_per_s, firing.hold_s)])
     gas = np.array(list(firing.surroundings.pressures_pa(weighed).values()))
-    nominal = react(system, powder, program, gas, control=CONTROL)
+    nominal = react(system, powder, program, gas, control=replace(CONTROL, ledger=True))
+    book = books(system, powder, program, nominal)
+    left_kg = float(nominal.powder.amounts_mol[0] @ system.molar_mass_kg_mol)
     after = system.mass_fractions(nominal.powder.amounts_mol)[0]
     spread = _spread(system, powder, program, gas, firing)
     balance = system.mass_fractions(
@@ -195,6 +202,8 @@ def predict(firing: Firing) -> Prediction:
         limited_by=_limit(system, weighed, after, balance, firing.temperature_k),
         notes=_notes(system, phases, float(nominal.liquid_share[0]), firing.temperature_k),
         main_product=_main_product(system, phases, weighed),
+        mass_change=left_kg / float(book.mass_kg[0]) - 1.0,
+        heat_j_g=float(book.heat_j_g[0]),
     )
 
 

@@ -188,4 +188,7 @@ def test_a_prediction_in_the_open_stands_beside_the_same_equilibrium() -> None:
     kept, lost = predict(firing), predict(open_)
     assert kept.main_product == lost.main_product == "PbTiO3"
     assert lost.phases[0].equilibrium == pytest.approx(kept.phases[0].equilibrium, abs=0.01)
+    assert lost.mass_change < kept.mass_change - 0.002
+    assert abs(kept.mass_change) < 1e-3
+    assert kept.heat_j_g == pytest.approx(lost.heat_j_g, abs=200.0)
     assert lost.phases[0].weight_fraction < kept.phases[0].weight_fraction + 1e-6
