@@ -23,6 +23,7 @@ from .synthetic_scans import PARTICLES_M, simulated_scan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
 SYSTEM = ["Ti", "Zn", "Ni", "O"]
 
@@ -169,3 +170,23 @@ def test_a_phase_without_intensity_has_no_evidence(blind: Identification) -> Non
     _, models = _candidates(scan, ["Ti", "V", "In", "O"])
     evidence = line_evidence(scan, refined, [models[f.name] for f in blind.found], 0)
     assert (evidence.lines, evidence.seen, evidence.agreement) == (0, 0, 0.0)
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("scan", "elements", "expected"),
+    [
+        ("Bi2O3-Nb2O5_500C_60min", ["Bi", "Nb", "O"], {"Bi2O3-alpha", "Nb2O5-T"}),
+        ("NH4H2PO4-Na2CO3_200C_60min", ["Na", "P", "N", "C", "H", "O"], {"Na2HPO4", "Na4P2O7"}),
+    ],
+)
+def test_lines_of_real_reactions_are_explained(
+    cases_dir: Path, scan: str, elements: list[str], expected: set[str]
+) -> None:
+    from labenv_instruments.formats import read_measurement
+
+    measured = read_measurement(cases_dir / "xrd-reactions" / f"{scan}.xrdml")
+    assert isinstance(measured, Diffractogram)
+    result = identify_phases(measured, elements)
+    assert names(result) == expected
+    assert result.fit.analysis.r_wp < 0.06

@@ -48,7 +48,7 @@ TETRAHEDRAL = [
     *((name, "Si") for name in ("Zn2SiO4", "Co2SiO4", "Mn2SiO4", "Fe2SiO4", "Ca2SiO4-gamma")),
     *((name, "P") for name in ("YPO4", "LaPO4", "BiPO4", "FePO4", "Li3PO4", "LiFePO4")),
     *((name, "Cr") for name in ("SrCrO4", "PbCrO4", "BaCrO4", "Na2CrO4")),
-    *((name, "P") for name in ("NH4H2PO4", "Mg3P2O8")),
+    *((name, "P") for name in ("NH4H2PO4", "Mg3P2O8", "Na4P2O7")),
     *((name, "Si") for name in ("Y2Si2O7-beta", "Y2Si2O7-y", "SrSiO3")),
     *((name, "Ge") for name in ("Bi4Ge3O12", "Fe2GeO4")),
 ]
@@ -97,6 +97,7 @@ PRODUCTS = {
     "Sr Si": "SrSiO3",
     "Ca V": "CaV2O6",
     "Na Cr": "Na2CrO4",
+    "Na P H": "Na2HPO4 Na4P2O7",
     "Y Si": "Y2Si2O7-beta Y2Si2O7-y Y2SiO5",
 }
 
