@@ -100,7 +100,7 @@ def _deal(scan: Floats | Singles, planes: Singles) -> None:
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _resample(
+def _resample(  # noqa: C901 - two ways for speed
     planes: Singles,
     shift_bins: float,
     cosine: Singles,

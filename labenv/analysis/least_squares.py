@@ -124,7 +124,7 @@ def _substitute_back(
 
 
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract"})
-def _steepest(  # noqa: PLR0913 - a flat numeric kernel
+def _steepest(
     gram: NDArray[np.float64],
     right: NDArray[np.float64],
     norm: NDArray[np.float64],
@@ -167,7 +167,7 @@ def _leave(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def solve_nonnegative(  # noqa: C901, PLR0912, PLR0915 - one active-set loop
+def solve_nonnegative(  # noqa: C901 - one active-set loop
     gram: NDArray[np.float64],
     right: NDArray[np.float64],
     passive: NDArray[np.bool_],
