@@ -29,6 +29,20 @@ def test_the_gas_matters(labenv: Any) -> None:
     assert gas["phases"][0]["phase"] == "CaCO3"
 
 
+def test_mass_and_heat_are_told_and_a_lid_keeps_vapours_in(labenv: Any) -> None:
+    words = ("--temperature", "1000degC", "--time", "4h", "--format", "json")
+    covered = labenv("predict", "PbO:1,TiO2:1", *words).json
+    open_ = labenv("predict", "PbO:1,TiO2:1", *words, "--open").json
+    assert covered["mass_change"] == pytest.approx(0.0, abs=1e-3)
+    assert -0.3 < open_["mass_change"] < -0.005
+    lime = labenv("predict", "CaCO3", *words).json
+    # CaCO3 may lose 44.0 % of its mass, less what the lime takes up as it cools; that costs 178
+    # kJ/mol at room temperature (CODATA), and what its gas carries away hot
+    assert -0.4398 < lime["mass_change"] < -0.38
+    per_mol = lime["heat_j_per_g"] / -lime["mass_change"] * 44.01
+    assert per_mol == pytest.approx(178e3 + 38e3, rel=0.05)
+
+
 def test_outside_the_domain(labenv: Any) -> None:
     data = labenv("predict", "Ga2O3:1,CeO2:1", *WORDS, "--format", "json").json
     assert data["status"] == "outside_domain"

@@ -6,6 +6,7 @@ import importlib.util
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +51,16 @@ def test_invariant_reactions_are_where_they_are_known_to_be(
     assert set(elements) <= set(database.elements)
     found = database.first_seen_k(phase, elements, *around_k)
     assert found == pytest.approx(published_k, abs=tolerance_k)
+
+
+@needs_pycalphad
+def test_with_graphite_austenite_begins_higher() -> None:
+    import pycalphad
+
+    path = Path(str(pycalphad.__file__)).parent / "tests" / "databases" / ASSESSMENTS["Fe-C"].file
+    stable = AlloyDatabase(path.read_text(encoding="utf-8"), "Fe-graphite")
+    found = stable.first_seen_k("FCC_A1", ("Fe", "C"), 1000.0, 1020.0)
+    assert found == pytest.approx(1011.0, abs=3.0)  # 738 degC
 
 
 @needs_pycalphad
