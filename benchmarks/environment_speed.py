@@ -7,7 +7,7 @@ the single environment, and pymatgen's `XRDCalculator`, which in the time counte
 positions of one phase and nothing else of an experiment. Rates are the best of several rounds,
 because other work on the machine only ever slows a round down.
 
-    python benchmarks/environment_speed.py [--num-envs 1024] [--rounds 5] [--json]
+    python benchmarks/environment_speed.py [--num-envs 1024] [--rounds 5] [--json] [--phases]
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from labenv.envs.synthesis_vector import SolidStateSynthesisVectorEnv
 from labenv.lab.bench import Bench
 from labenv.lab.conditions import draw_conditions
 from labenv.physics.diffraction import DiffractometerSpec, PatternBasis, SampleBatch, ScanBatch
-from labenv.physics.kinetics import HeatProgram, mill, new_powder, react
+from labenv.physics.kinetics import HeatProgram, mill, new_powder, react, regrind
 from labenv.physics.networks import generate_system
 from labenv.physics.noise import poisson_counts
 from labenv.physics.structures.library import phase_library
@@ -46,6 +46,13 @@ SYSTEMS = (
     ("La2O3", "SrCO3", "CuO"),
     ("Y2O3", "BaCO3", "CuO", "TiO2"),
 )
+LADDER = {
+    "MgO-Al2O3": ("MgO", "Al2O3"),
+    "MgO-SiO2": ("MgO", "SiO2"),
+    "Bi2O3-Fe2O3": ("Bi2O3", "Fe2O3"),
+    "BaCO3-TiO2": ("BaCO3", "TiO2"),
+    "BaCO3-SrCO3-TiO2": ("BaCO3", "SrCO3", "TiO2"),
+}
 AIR_PA = {"O2": 21227.0, "CO2": 42.5, "H2O": 1000.0}
 CANDIDATES = tuple(phase.name for phase in phase_library())[::7]
 STAGES = {
@@ -206,14 +213,79 @@ def scan_costs(rows: int = 128) -> dict[str, float]:
     return costs
 
 
+def phase_costs(rows: int = 256, rounds: int = 5) -> dict[str, dict[str, float]]:
+    """Return CPU microseconds of an experiment by stage, in systems of more and more phases.
+
+    An experiment is milled, fired, reground, fired again, scanned with noise and quantified with
+    all phases whose structures are known as candidates; weighing and books, which do not depend on
+    the phases, are left out. One thread.
+    """
+    return {label: _experiment_costs(names, rows, rounds) for label, names in LADDER.items()}
+
+
+def _experiment_costs(precursors: tuple[str, ...], rows: int, rounds: int) -> dict[str, float]:
+    system, library = generate_system(precursors), phase_library()
+    rng, spec = np.random.default_rng(0), DiffractometerSpec()
+    seen = [p for p, name in enumerate(system.structures) if name in library]
+    structures = tuple(library.get(system.structures[p]) for p in seen)
+    basis, quantifier = PatternBasis(structures, spec), PhaseQuantifier(structures, spec)
+    amounts = np.zeros((rows, len(system.phases)))
+    for name in precursors:
+        amounts[:, system.phase_index(name)] = rng.uniform(0.5, 2.0, rows)
+    top_k = rng.uniform(900.0, 1300.0, rows)
+    rise_s, zero = (top_k - 298.15) * 12.0, np.zeros(rows)
+    programs = HeatProgram(
+        np.column_stack([zero, rise_s, rise_s + 2e4]),
+        np.column_stack([zero + 298.15, top_k, top_k]),
+    )
+    gas_pa = [AIR_PA.get(gas.name, 10.0) for gas in system.gases]
+    generators = [np.random.default_rng(row) for row in range(rows)]
+    best: dict[str, float] = {}
+    for _ in range(rounds + 1):  # the first compiles
+        clock = [time.thread_time()]
+        powder = mill(system, new_powder(system, amounts), np.full(rows, 7200.0))
+        powder = regrind(system, react(system, powder, programs, gas_pa).powder)
+        powder = react(system, powder, programs, gas_pa).powder
+        clock.append(time.thread_time())
+        mass = powder.amounts_mol * system.molar_mass_kg_mol
+        shares = (mass / mass.sum(axis=1, keepdims=True))[:, seen]
+        sample = SampleBatch(shares, powder.crystallite_m[:, seen])
+        mean = basis.mean_counts(sample, ScanBatch.plain(rows))
+        counts = poisson_counts(mean, generators, mean)
+        clock.append(time.thread_time())
+        quantifier.run_batch(counts)
+        clock.append(time.thread_time())
+        spent = dict(zip(("two firings", "scan", "quantify"), np.diff(clock), strict=True))
+        spent = {stage: value / rows * 1e6 for stage, value in spent.items()}
+        spent["all"] = sum(spent.values())
+        best = {stage: min(value, best.get(stage, np.inf)) for stage, value in spent.items()}
+    sizes = {"phases": len(system.phases), "reactions": len(system.reactions), "seen": len(seen)}
+    return sizes | best
+
+
+def print_phases(costs: dict[str, dict[str, float]]) -> None:
+    """Print the table of `phase_costs`, with the cost a phase."""
+    print("CPU microseconds of an experiment by system, one thread")
+    names = ("phases", "reactions", "seen", "two firings", "scan", "quantify", "all")
+    print(f"  {'':<20}" + "".join(f"{name:>13}" for name in (*names, "a phase")))
+    for label, row in costs.items():
+        values = [row[name] for name in names] + [row["all"] / row["phases"]]
+        print(f"  {label:<20}" + "".join(f"{value:>13.1f}" for value in values))
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--num-envs", type=int, default=1024)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--phases", action="store_true", help="only the cost by phases")
     given = parser.parse_args()
     count, rounds = given.num_envs, given.rounds
+    if given.phases:
+        table = phase_costs(rounds=rounds)
+        print(json.dumps(table)) if given.json else print_phases(table)
+        return
 
     def native(threads: int, count: int = count) -> Callable[[], gym.vector.VectorEnv]:
         mode = "SAME_STEP"
