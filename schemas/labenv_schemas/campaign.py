@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
 from labenv_schemas.base import Model
 from labenv_schemas.json_values import JsonObject
@@ -82,15 +82,28 @@ def _task_text(given: Any) -> Any:  # noqa: ANN401 - any input may arrive
     return ":".join([given["name"], *([given["target"]] if "target" in given else [])])
 
 
+_TASK_SCHEMA = {
+    "anyOf": [
+        {"type": "string"},
+        {
+            "type": "object",
+            "properties": {"name": {"type": "string"}, "target": {"type": "string"}},
+            "required": ["name"],
+            "additionalProperties": False,
+        },
+    ]
+}
+TaskText = Annotated[str, BeforeValidator(_task_text), WithJsonSchema(_TASK_SCHEMA)]
+
+
 class CampaignConfig(Model):
     """A budgeted series of proposals toward one task, or a list of recipes to replay."""
 
     name: str = Field(min_length=1, max_length=200, description="Title of the campaign.")
     description: str = Field(default="", description="What it is for.")
-    task: Annotated[str, BeforeValidator(_task_text)] = Field(
+    task: TaskText = Field(
         default="batio3-synthesis",
-        description="Name of the task; with a target 'synthesis:LiCoO2', in a file also written "
-        "{name: synthesis, target: LiCoO2}.",
+        description="Name of the task, or name and target; 'synthesis:LiCoO2' is short for both.",
     )
     lab: LabConfig = Field(default_factory=LabConfig, description="What the laboratory has.")
     policy: PolicyConfig = Field(default_factory=PolicyConfig, description="What proposes.")

@@ -275,3 +275,44 @@ def test_a_budget_of_time_alone_has_no_hidden_limit_of_experiments() -> None:
     budget = parse_campaign("name: x\nbudget: {lab_time: 400 d}\n").budget
     assert budget is not None
     assert budget.experiments is None
+
+
+# ------------------------------------------------------------------ tasks with a target
+
+
+@pytest.mark.parametrize(
+    "text", ["task: {name: synthesis, target: LiCoO2}", "task: 'synthesis:LiCoO2'"]
+)
+def test_a_task_may_have_a_target(text: str) -> None:
+    config = parse_campaign(f"name: x\n{text}\nlab: {{system: Co-Li-C-O}}\n")
+    assert config.task == "synthesis:LiCoO2"
+    assert CampaignConfig.model_validate(config.model_dump(mode="json")) == config
+    assert check_campaign(config).spec.target == "LiCoO2"
+    assert with_overrides(config, experiments=3).task == config.task
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("{name: synthesys, target: LiCoO2}", "no task is called 'synthesys'; did you mean"),
+        ("{nam: synthesis}", "a task is a name, or 'name' and 'target'; it has no nam"),
+        ("{target: LiCoO2}", "'name' is missing"),
+        ("{name: synthesis, target: [Li]}", "are texts without a colon"),
+    ],
+)
+def test_a_wrong_task_is_told_by_line(task: str, message: str) -> None:
+    told = refused(f"name: x\ntask: {task}\n")
+    assert "c.yaml:2" in told
+    assert message in told
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("synthesis:MgB2", "outside the simulator's domain: only oxides"),
+        ("synthesis:SrTiO3", "set lab.system to 'Sr-Ti-C-O'"),
+    ],
+)
+def test_a_target_must_be_known_and_of_the_lab(task: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        check_campaign(parse_campaign(f"name: x\ntask: '{task}'\n"))
