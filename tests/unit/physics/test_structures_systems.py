@@ -28,7 +28,7 @@ UNIT_BOND_A = {
     "Ni": 1.654, "P": 1.604, "Pb": 2.112, "Si": 1.624, "Sn": 1.905, "Sr": 2.118, "Ti": 1.815,
     "V": 1.803, "W": 1.921, "Y": 2.014, "Zn": 1.704, "Zr": 1.937,
 }  # fmt: skip
-OTHER_BONDS = {
+OTHER_BONDS: dict[str, dict[str, float]] = {
     "Pb": {"PbO2": 2.042, "Pb3O4": 2.08},
     "Cr": dict.fromkeys(("PbCrO4", "SrCrO4", "BaCrO4", "Na2CrO4", "CrO3"), 1.794),
     "Cu": {"Cu2O": 1.593},
