@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+TRACE_PA = 200.0  # of oxygen, below which the gas brings it slowly
 SHOWN = 0.005  # weight fraction below which a phase is not named
 PATH_MOMENTS = 48
 SEEN_ON_PATH = 0.02
@@ -189,17 +190,19 @@ def predict(firing: Firing) -> Prediction:
             weight_fraction=float(after[p]),
             low=float(spread[0, p]),
             high=float(spread[1, p]),
-            equilibrium=float(balance[p]),
+            equilibrium=max(0.0, float(balance[p])),
             estimate=system.phases[p].estimate,
         )
         for p in np.argsort(-after)
-        if after[p] > SHOWN or spread[1, p] > 10.0 * SHOWN
+        if after[p] > SHOWN or spread[1, p] > 10.0 * SHOWN or balance[p] > 10.0 * SHOWN
     )
     return Prediction(
         in_domain=True,
         phases=phases,
         path=_path(system, powder, program, gas),
-        limited_by=_limit(system, weighed, after, balance, firing.temperature_k),
+        limited_by=_limit(
+            system, weighed, after, balance, firing.temperature_k, firing.surroundings.o2_pa
+        ),
         notes=_notes(system, phases, float(nominal.liquid_share[0]), firing.temperature_k),
         main_product=_main_product(system, phases, weighed),
         mass_change=left_kg / float(book.mass_kg[0]) - 1.0,
@@ -265,7 +268,12 @@ def _spread(
 ) -> Floats:
     """Return the tenth and ninetieth percentile of each weight fraction, shape (2, P)."""
     seeds = np.random.SeedSequence(firing.seed).spawn(firing.draws)
-    factors = draw_parameters(system, [np.random.default_rng(seed) for seed in seeds])
+    generators = [np.random.default_rng(seed) for seed in seeds]
+    # what the rules get wrong they get wrong for all reactions alike, half of it
+    common = np.array([generator.standard_normal() for generator in generators])[:, None]
+    own = np.log(draw_parameters(system, generators))
+    sigma = np.array([reaction.sigma_ln for reaction in system.reactions])
+    factors = np.exp(np.sqrt(0.5) * (own + sigma * common))
     result = react(system, _repeat(powder, firing.draws), program, gas, factors, control=CONTROL)
     fractions = system.mass_fractions(result.powder.amounts_mol)
     return np.asarray(np.quantile(fractions, [0.1, 0.9], axis=0))
@@ -299,10 +307,13 @@ def _limit(
     after: Floats,
     balance: Floats,
     temperature_k: float,
+    o2_pa: float,
 ) -> str:
-    away = 0.5 * float(np.sum(np.abs(after - balance)))
-    if away < 0.03:
+    if 0.5 * float(np.sum(np.abs(_by_cations(system, after - balance)))) < 0.03:
         return "nothing: the mixture is at equilibrium for this temperature and gas"
+    oxygen = np.array([p.elements.get("O", 0.0) for p in system.phases]) / system.molar_mass_kg_mol
+    if o2_pa < TRACE_PA and float((balance - after) @ oxygen) > 0.5:
+        return f"the gas: at equilibrium it would be oxidised, but {o2_pa:g} Pa of O2 bring little"
     left = [s for s in weighed if after[system.phase_index(s.name)] > SEEN_ON_PATH]
     stable = [s for s in left if balance[system.phase_index(s.name)] > SEEN_ON_PATH]
     mobility = Mobility(substance_table())
@@ -316,6 +327,14 @@ def _limit(
         names = ", ".join(s.name for s in left)
         return f"diffusion through the product: {names} left over; fire longer, hotter, or regrind"
     return "the last step: intermediates have not reacted with one another yet"
+
+
+def _by_cations(system: ReactionSystem, change: Floats) -> Floats:
+    """Return changes of weight fractions summed over phases that differ in gas elements only."""
+    cation = np.asarray(system.tables.cation, dtype=np.float64)[:, 1:]
+    share = np.round(cation / np.maximum(cation.sum(axis=1, keepdims=True), 1e-30), 6)
+    _, group = np.unique(share, axis=0, return_inverse=True)
+    return np.bincount(group.ravel(), weights=change)
 
 
 def _notes(

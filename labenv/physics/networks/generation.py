@@ -200,7 +200,7 @@ def _system(
             rows.append(row)
             kept.append(reaction)
     grid_k = temperature_grid(T_MIN_K, T_MAX_K)
-    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures["CO2"])
+    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures)
     leaving = escapes(table, potential, pressures, vessel, grid_k)
     rows += [escape.row for escape in leaving]
     factors = np.column_stack([factors, *(escape.factor for escape in leaving)])

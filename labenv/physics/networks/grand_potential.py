@@ -169,6 +169,9 @@ def relevant(
 ) -> GrandPotential:
     """Return the phases near the hull at some temperature, and those named.
 
+    Where a phase named holds no element of the gas, such as a metal or boron, it may react before
+    the gas gets to it, so that those near the hull of such phases alone are kept too.
+
     Args:
         potential: All phases.
         always: Names to keep wherever they lie, such as the precursors.
@@ -177,14 +180,23 @@ def relevant(
     Returns:
         The potential of those that matter.
     """
-    coarse = range(0, potential.temperature_k.size, 3)
-    keep = [
-        p
-        for p, phase in enumerate(potential.phases)
-        if phase.name in always
-        or any(potential.above_hull_j_mol_atom(p, k) < margin_j_mol_atom for k in coarse)
+    bare = [
+        p for p, phase in enumerate(potential.phases) if not set(phase.elements) & set(GAS_ELEMENTS)
     ]
-    return potential.rows(keep)
+    keep = {p for p, phase in enumerate(potential.phases) if phase.name in always}
+    keep |= _near_hull(potential, margin_j_mol_atom)
+    if any(potential.phases[p].name in always for p in bare):
+        keep |= {bare[p] for p in _near_hull(potential.rows(bare), margin_j_mol_atom)}
+    return potential.rows(sorted(keep))
+
+
+def _near_hull(potential: GrandPotential, margin_j_mol_atom: float) -> set[int]:
+    return {
+        p
+        for p in range(len(potential.phases))
+        for k in range(0, potential.temperature_k.size, 3)
+        if potential.above_hull_j_mol_atom(p, k) < margin_j_mol_atom
+    }
 
 
 __all__ = [

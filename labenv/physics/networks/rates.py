@@ -18,8 +18,8 @@ The rules, each with what it rests on:
 - *Gas.* A solid that gives off gas does so at a moving surface, from the temperature on at which it
   is unstable in the gas around it; one that takes up oxygen does so above about 0.38 of its
   melting temperature, where oxygen moves along surfaces and boundaries (Hüttig's rule is 0.3).
-- *Supply.* Oxygen there is enough of; CO2 is a trace in air, and what reaches the powder by
-  diffusion limits what can be taken up.
+- *Supply.* What reaches the powder by diffusion limits what it can take up of a gas that is a
+  trace, as CO2 is in air and oxygen in argon.
 - *Liquid.* Where partners melt together, contact is made thirty times as good.
 
 They are calibrated to few observations, and `SIGMA_LN` says how little they claim.
@@ -66,14 +66,15 @@ SIGMA_LN = 1.2
 UNKNOWN_MELTING_K = 1700.0
 BASIC = frozenset({"Li", "Na", "K", "Ca", "Sr", "Ba"})  # react as their carbonates do
 COMPOUND_MELTING = 0.85  # of the mean of the oxides it is made of
+WAITING = 10.0  # times slower than it could be, a reaction is no rival
 THRESHOLD = 80.0  # how steeply, over R times the threshold, a product that nucleates late sets in
 CONDENSATION_K = 770.0  # CaHPO4 and NH4MnPO4 give pyrophosphates above 650-700 K
 GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
-# CO2 diffuses to 3 mmol of powder through 2 cm of still air over 3 cm2, D = 1.1e-4 m2/s at 900 K
-# (Marrero & Mason, J. Phys. Chem. Ref. Data 1, 3 (1972)): 3e-6 1/s of it at air's 42 Pa, whatever
-# the powder could take. As rates of the two laws, for grains of half a micrometre.
-AIR_CO2_PA = 42.5
-CO2_SUPPLY_LAYER_M2_S, CO2_SUPPLY_SURFACE_M_S = 3.4e-20, 5.7e-13
+# A gas diffuses to 3 mmol of powder through 2 cm of still gas over 3 cm2, D = 1.1e-4 m2/s of CO2 in
+# air at 900 K (Marrero & Mason, J. Phys. Chem. Ref. Data 1, 3 (1972)): 8e-8 1/s of the powder for
+# each Pa. As rates of the two laws, for grains of half a micrometre.
+SUPPLY_LAYER_M2_S_PA, SUPPLY_SURFACE_M_S_PA = 8.0e-22, 1.3e-14
+TRACE_PA = 2000.0  # what is no trace flows in by itself
 REVERSE_CAP = 50.0  # as in the integrator
 
 
@@ -219,7 +220,7 @@ def rate_factors(
     rows: Sequence[Mapping[str, Any]],
     mobility: Mobility,
     grid_k: Floats,
-    co2_pa: float,
+    pressures_pa: Mapping[str, float],
 ) -> Floats:
     """Return what drive, competition, liquids and supply make of each rate over temperature.
 
@@ -232,7 +233,7 @@ def rate_factors(
         rows: The same as rows of a system's file, see `reaction_row`.
         mobility: Melting temperatures and first liquids.
         grid_k: Temperatures, K, shape (K,).
-        co2_pa: Pressure of CO2 around the powder, Pa.
+        pressures_pa: Of the gases around the powder, Pa.
 
     Returns:
         Factors, shape (K, R).
@@ -243,39 +244,68 @@ def rate_factors(
         np.interp(grid_k, potential.temperature_k, drive_j_mol_atom(potential, reaction))
         for reaction in reactions
     ])
+    ways = [
+        _Way(reaction, row, direction, potential)
+        for reaction, row in zip(reactions, rows, strict=True)
+        for direction in (1.0, -1.0)
+    ]
+    alone: list[Floats] = []
+    most: list[Floats] = []
     best: dict[frozenset[int], Floats] = {}
-    sides = [_sides(reaction) for reaction in reactions]
-    for meeting, forward in zip(sides, drive, strict=True):
-        for contact, toward in zip(meeting, (forward, -forward), strict=True):
-            best[contact] = np.maximum(best.get(contact, np.zeros(grid_k.size)), toward)
+    for i, way in enumerate(ways):
+        force = np.maximum(way.direction * drive[i // 2], 0.0)
+        factor = force / (force + HALF_DRIVE_J_MOL_ATOM)
+        for phase in way.products:
+            factor *= _nucleation(phase, grid_k)
+        if way.contact:
+            factor *= _contact(way, mobility, grid_k)
+        alone.append(factor)
+        most.append(_supply(way, grid_k, force, pressures_pa))
+        # what waits for gas to come leaves the field to its rivals
+        rival = np.where(factor <= WAITING * most[i], force, 0.0)
+        best[way.contact] = np.maximum(best.get(way.contact, 0.0), rival)
     factors = np.ones((grid_k.size, len(reactions)))
-    for r, (reaction, row) in enumerate(zip(reactions, rows, strict=True)):
-        for direction in (1.0, -1.0):
-            way = _Way(reaction, row, direction)
-            on = drive[r] * direction > 0.0
-            force = direction * drive[r][on]
-            factor = force / (force + HALF_DRIVE_J_MOL_ATOM)
-            for p in way.products:
-                factor *= _nucleation(potential.phases[p], grid_k[on])
-            if len(way.reactants) > 1:
-                behind = best[frozenset(way.reactants)][on] - force
-                factor *= np.exp(-behind / RIVALRY_J_MOL_ATOM)
-                factor *= _contact(way, potential, mobility, grid_k[on])
-            factors[on, r] = np.minimum(factor, _supply(way, potential, grid_k[on], force, co2_pa))
+    for i, way in enumerate(ways):
+        force = way.direction * drive[i // 2]
+        factor = alone[i]
+        if way.contact:
+            factor = factor * np.exp(
+                -np.maximum(best[way.contact] - force, 0.0) / RIVALRY_J_MOL_ATOM
+            )
+        on = force > 0.0
+        factors[on, i // 2] = np.minimum(factor, most[i])[on]
     return factors
 
 
 class _Way:
     """A reaction in one of its directions."""
 
-    def __init__(self, reaction: Candidate, row: Mapping[str, Any], direction: float) -> None:
+    def __init__(
+        self,
+        reaction: Candidate,
+        row: Mapping[str, Any],
+        direction: float,
+        potential: GrandPotential,
+    ) -> None:
         left, right = (reaction.reactants, reaction.products)[:: int(direction)]
-        self.reactants = [p for p, _ in left]
-        self.products = [p for p, _ in right]
-        self.backwards = direction < 0.0
-        self.atoms_from = reaction.reactants
+        self.direction = direction
+        self.reactants = [potential.phases[p] for p, _ in left]
+        self.products = [potential.phases[p] for p, _ in right]
+        self.contact = frozenset(p for p, _ in left) if len(left) > 1 else frozenset()
+        self.atoms = sum(n * potential.atoms[p] for p, n in reaction.reactants)
         self.row = row
-        self.co2_taken = float(row["products" if self.backwards else "reactants"].get("CO2", 0.0))
+        self.taken = row["reactants" if direction > 0.0 else "products"]
+
+    @property
+    def backwards(self) -> bool:
+        return self.direction < 0.0
+
+    def arrhenius(self, grid_k: Floats) -> Floats:
+        """Return the row's rate over temperature."""
+        activation_k = self.row["activation_j_mol"] / GAS_CONSTANT_J_MOL_K
+        return np.asarray(
+            self.row["rate"] * np.exp(-activation_k * (1.0 / grid_k - 1.0 / REFERENCE_K))
+        )
 
 
 def _nucleation(phase: TabulatedSubstance, grid_k: Floats) -> Floats:
@@ -295,42 +325,36 @@ def _condensation_k(phase: TabulatedSubstance) -> float:
     return CONDENSATION_K if joined and "N" not in counts and "H" not in counts else 0.0
 
 
-def _sides(reaction: Candidate) -> tuple[frozenset[int], frozenset[int]]:
-    return frozenset(p for p, _ in reaction.reactants), frozenset(p for p, _ in reaction.products)
-
-
-def _contact(way: _Way, potential: GrandPotential, mobility: Mobility, grid_k: Floats) -> Floats:
+def _contact(way: _Way, mobility: Mobility, grid_k: Floats) -> Floats:
     """Return the factor of a contact: its liquid's, and backwards its own phases' mobility."""
-    phases = [potential.phases[p] for p in way.reactants]
     factor = np.ones(grid_k.size)
     if way.backwards and way.row["law"] == "layer":
-        rate, activation = _arrhenius(
-            ONSET_M2_S, mobility.contact_onset_k(phases), SOLID_ACTIVATION
-        )
+        onset_k = mobility.contact_onset_k(way.reactants)
+        rate, activation = _arrhenius(ONSET_M2_S, onset_k, SOLID_ACTIVATION)
         further = (activation - way.row["activation_j_mol"]) / GAS_CONSTANT_J_MOL_K
         factor *= rate / way.row["rate"] * np.exp(-further * (1.0 / grid_k - 1.0 / REFERENCE_K))
-    liquid = mobility.eutectic([phase.name for phase in phases])
+    liquid = mobility.eutectic([phase.name for phase in way.reactants])
     if liquid is not None:
         melted = 1.0 / (1.0 + np.exp(-(grid_k - liquid.temperature_k) / 8.0))
         factor *= 1.0 + (LIQUID_GAIN - 1.0) * melted
     return np.asarray(factor)
 
 
-def _supply(
-    way: _Way, potential: GrandPotential, grid_k: Floats, force: Floats, co2_pa: float
-) -> Floats:
-    """Return the factor at which a reaction would use up the CO2 that reaches the powder."""
-    if way.co2_taken <= 0.0:
+def _supply(way: _Way, grid_k: Floats, force: Floats, pressures_pa: Mapping[str, float]) -> Floats:
+    """Return the factor at which a reaction would use up the gas that reaches the powder."""
+    taken = [
+        pressures_pa[gas] / n
+        for gas, n in way.taken.items()
+        if pressures_pa.get(gas, TRACE_PA) < TRACE_PA
+    ]
+    if not taken:
         return np.full(grid_k.size, np.inf)
-    most = CO2_SUPPLY_LAYER_M2_S if way.row["law"] == "layer" else CO2_SUPPLY_SURFACE_M_S
-    arrhenius = way.row["rate"] * np.exp(
-        -way.row["activation_j_mol"] / GAS_CONSTANT_J_MOL_K * (1.0 / grid_k - 1.0 / REFERENCE_K)
-    )
+    most = SUPPLY_LAYER_M2_S_PA if way.row["law"] == "layer" else SUPPLY_SURFACE_M_S_PA
+    rate = way.arrhenius(grid_k)
     if way.backwards:
-        atoms = sum(n * potential.atoms[p] for p, n in way.atoms_from)
-        over = np.minimum(force * atoms / (GAS_CONSTANT_J_MOL_K * grid_k), 20.0)
-        arrhenius *= np.clip(np.expm1(over), 1e-3, REVERSE_CAP)
-    return np.asarray(most * co2_pa / AIR_CO2_PA / (arrhenius * way.co2_taken))
+        over = np.minimum(force * way.atoms / (GAS_CONSTANT_J_MOL_K * grid_k), 20.0)
+        rate *= np.clip(np.expm1(over), 1e-3, REVERSE_CAP)
+    return np.asarray(most * min(taken) / rate)
 
 
 def one_way(reaction_row: Mapping[str, Any], cations: set[str]) -> bool:
