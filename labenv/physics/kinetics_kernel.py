@@ -396,9 +396,9 @@ def _flows(
         v = sample.rate[j, 0] * _speed(row, j, sample, model, tab)
         flow[2, j] = v
         if kind[r, 1] == 1:
-            undone = sample.mixed[r, side]
-            gain += model.unmixed_rate * powder[0] * v * max(0.0, undone)
-            v *= within if undone > 0.0 else powder[0]
+            gain += model.unmixed_rate * powder[0] * v * max(0.0, sample.mixed[r, side])
+        if kind[r, 1] == 1 or sample.mixed[r, side] > 0.0:
+            v *= within
         flow[0, j] = v
     return gain
 
