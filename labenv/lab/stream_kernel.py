@@ -98,12 +98,14 @@ def _hash(first: Words, message: Words, length: int, v: Words, digest: Words) ->
     v[12] ^= np.uint64(length)
     v[14] = ~v[14]
     for turn in range(_ROUNDS):
-        s = _SIGMA[turn % 10]
+        t = turn % 10
         for i in range(4):
-            _mix(v, i, 4 + i, 8 + i, 12 + i, message[s[2 * i]], message[s[2 * i + 1]])
+            x, y = message[int(_SIGMA[t, 2 * i])], message[int(_SIGMA[t, 2 * i + 1])]
+            _mix(v, i, 4 + i, 8 + i, 12 + i, x, y)
         for i in range(4):
             b, c, d = 4 + (i + 1) % 4, 8 + (i + 2) % 4, 12 + (i + 3) % 4
-            _mix(v, i, b, c, d, message[s[8 + 2 * i]], message[s[9 + 2 * i]])
+            x, y = message[int(_SIGMA[t, 8 + 2 * i])], message[int(_SIGMA[t, 9 + 2 * i])]
+            _mix(v, i, b, c, d, x, y)
     for i in range(digest.shape[0]):
         digest[i] = first[i] ^ v[i] ^ v[8 + i]
 
@@ -162,7 +164,7 @@ def _seed(digest: Words, state: Words) -> None:
 def _next(state: Words) -> np.uint64:
     _step(state)
     word, turn = state[0] ^ state[1], state[0] >> np.uint64(58)
-    return (word >> turn) | (word << ((np.uint64(64) - turn) & np.uint64(63)))
+    return np.uint64((word >> turn) | (word << ((np.uint64(64) - turn) & np.uint64(63))))
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
@@ -177,7 +179,7 @@ def _normal(state: Words) -> float:
         cell = np.int64(word & np.uint64(0xFF))
         part = (word >> np.uint64(9)) & np.uint64(0x000FFFFFFFFFFFFF)
         below = (word >> np.uint64(8)) & _ONE != np.uint64(0)
-        value = float(part) * _WI[cell]
+        value = float(float(part) * _WI[cell])
         if below:
             value = -value
         if part < _KI[cell]:
