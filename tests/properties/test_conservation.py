@@ -201,7 +201,7 @@ def test_finer_steps_give_the_same_products(
     difference = SYSTEM.mass_fractions(coarse.powder.amounts_mol) - SYSTEM.mass_fractions(
         fine.powder.amounts_mol
     )
-    assert np.max(np.abs(difference)) < 0.08  # the stated 0.03 holds for 98 in 100
+    assert np.max(np.abs(difference)) < 0.08  # the stated 0.05 holds for 98 in 100
 
 
 def test_the_step_error_is_as_small_as_stated() -> None:
@@ -220,4 +220,4 @@ def test_the_step_error_is_as_small_as_stated() -> None:
     error = np.abs(SYSTEM.mass_fractions(coarse) - SYSTEM.mass_fractions(fine.powder.amounts_mol))
     worst = np.max(error, axis=1)
     assert np.median(worst) < 0.005
-    assert np.quantile(worst, 0.95) < 0.03
+    assert np.quantile(worst, 0.98) < 0.05

@@ -156,7 +156,8 @@ def test_carbon_dioxide_keeps_orthotitanate_away() -> None:
 
 def test_titania_rich_mixtures_give_tetratitanate() -> None:
     # O'Bryan & Thomson 1974, doi:10.1111/j.1151-2916.1974.tb10801.x: BaTi4O9 by 1200-1250 degC.
-    state = powder(titanium=4.0, carbonate_m=0.3e-6)
+    # In a mixture of four to one the last regions that milling did not bring together close slowly.
+    state = powder(titanium=4.0, carbonate_m=0.3e-6, contact=0.985)
     assert mass(fired(state, 1250.0, 6.0), "BaTi4O9") > 0.95
     assert mass(fired(state, 900.0, 2.0), "BaTi4O9") < 0.1
 

@@ -177,10 +177,10 @@ def test_an_unknown_vessel_is_refused() -> None:
 
 
 def test_a_prediction_in_the_open_stands_beside_the_same_equilibrium() -> None:
-    firing = Firing({"PbO": 1.0, "TiO2": 1.0}, 1173.15, 7200.0, draws=4)
+    firing = Firing({"PbO": 1.0, "TiO2": 1.0}, 1273.15, 7200.0, draws=4)
     open_ = Firing(
         {"PbO": 1.0, "TiO2": 1.0},
-        1173.15,
+        1273.15,
         7200.0,
         draws=4,
         surroundings=Surroundings(vessel="open"),
