@@ -8,7 +8,7 @@ makes a step implicit in the scarce phases, stiff as they are, and explicit in t
 amounts at or above zero; a phase that would be overdrawn all the same takes the place of that
 reactant, and the step is solved again. On a ramp both stages take each rate's mean over the step,
 from tables of its integral, so that rising temperature does not make steps short; steps end where a
-reaction turns round. Reactions that would move less than 1e-9 of the cations are left out.
+reaction turns round. Reactions that would move less than 1e-7 of the cations are left out.
 Elements are conserved to rounding, because a step is a sum of balanced reactions. The difference
 between its two stages is the error that sets the next step's length; a step that misses the
 tolerance, or leaves an amount below zero, is taken again, shorter.
@@ -54,7 +54,7 @@ _REPICKS = 4  # tries at a step before it is taken shorter
 _NEAR_K = 6.0  # from a turning point no need to stop there
 _SPLIT = 0.8  # share of a step beyond which a turning point may as well be in it
 _LEVEL_K = 1e-3  # change of temperature below which a piece is a hold
-_IDLE = 1e-9  # mol in a step, as a share of the cations, below which a reaction stands still
+_IDLE = 1e-7  # mol in a step, as a share of the cations, below which a reaction stands still
 _LONGER = 6.0  # how much longer the next step may be
 _COOLING = 3.0  # steps may be longer on cooling, which stops reactions as heating starts them
 _HALF_WAY = 0.16  # layer over first radius of a particle half consumed: u - u^2 at u^3 = 1/2
