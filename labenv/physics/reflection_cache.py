@@ -25,7 +25,7 @@ from labenv.physics.reflections import ReflectionList, compute_reflections
 if TYPE_CHECKING:
     from labenv.physics.structures.phase import CrystalPhase
 
-_FORMAT = 3
+_FORMAT = 4
 """Raised whenever the computation or the stored fields change; older files are then ignored."""
 
 _SCALARS = ("volume_a3", "density_kg_m3", "attenuation_m2_kg", "wavelength_a")

@@ -26,6 +26,7 @@ import numpy as np
 
 from labenv.physics.scattering import (
     default_b_iso_a2,
+    ion_of,
     mass_attenuation_m2_per_kg,
     scattering_factor,
 )
@@ -118,7 +119,7 @@ def compute_reflections(
 ) -> ReflectionList:
     """Compute the reflections of a crystal up to a scattering angle.
 
-    Neutral-atom form factors with anomalous dispersion; isotropic vibration from the site property
+    Form factors half-way from atoms to ions in oxides and halides, with anomalous dispersion; isotropic vibration from the site property
     ``b_iso`` (Å²) where the structure has one, else typical values by element.
 
     Args:
@@ -195,8 +196,10 @@ def _structure_factor(
             b_iso = default_b_iso_a2(element) if given is None else float(given)
             key = (element, b_iso)
             phases[key] = phases.get(key, np.zeros_like(wave)) + occupancy * wave
+    elements = {element for element, _ in phases}
     for (element, b_iso), wave in phases.items():
-        factor = scattering_factor(element, half_inverse_d, wavelength_a)
+        ion = ion_of(element, elements)
+        factor = scattering_factor(element, half_inverse_d, wavelength_a, ion)
         total += factor * np.exp(-b_iso * half_inverse_d**2) * wave
     return total
 

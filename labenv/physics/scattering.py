@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -32,6 +32,24 @@ _SOFT_CATION_B_A2: Mapping[str, float] = {
     "Hg": 1.2,
 }  # fmt: skip
 _CATION_B_A2 = 0.4
+
+IONICITY = 0.5
+"""Part of the formal charge that atoms of an oxide or halide carry, as X-rays see it.
+
+Refined electron densities of corundum, rutile and quartz give a half to two thirds (Lewis,
+Schwarzenbach & Flack, Acta Cryst. A38 (1982) 733, and others). Between an atom and an ion the
+factors differ below sinθ/λ = 0.3 only.
+"""
+_ANIONS: Mapping[str, str] = {"O": "O2-", "F": "F1-", "Cl": "Cl1-", "Br": "Br1-", "I": "I1-"}
+# The usual charge; another one of the same metal moves its factor by less than the half does.
+_CATIONS: Mapping[str, str] = {
+    **{e: f"{e}1+" for e in ("Li", "Na", "K", "Rb", "Cs", "Ag", "Tl")},
+    **{e: f"{e}2+" for e in ("Mg", "Ca", "Sr", "Ba", "Co", "Ni", "Cu", "Zn", "Cd", "Pb")},
+    **{e: f"{e}3+" for e in ("Al", "Sc", "Cr", "Mn", "Fe", "Ga", "In", "La", "Nd", "Gd", "Bi")},
+    **{e: f"{e}4+" for e in ("Si", "Ti", "Ge", "Zr", "Sn", "Hf", "Ce")},
+    **{e: f"{e}5+" for e in ("V", "Nb", "Ta")},
+    **{e: f"{e}6+" for e in ("Mo", "W")},
+}
 
 
 def default_b_iso_a2(element: str) -> float:
@@ -50,15 +68,32 @@ def default_b_iso_a2(element: str) -> float:
     return _CATION_B_A2
 
 
+def ion_of(element: str, elements: Collection[str]) -> str:
+    """Return as what ion an element scatters in a compound.
+
+    Args:
+        element: Element symbol.
+        elements: All elements of the compound.
+
+    Returns:
+        Such as ``"Ti4+"``; empty where it counts as a neutral atom: without oxygen or a halogen
+        beside it, and for elements whose bonds are covalent or whose ion is not tabulated.
+    """
+    if len(set(elements)) < 2 or not set(elements) & set(_ANIONS):
+        return ""
+    return _ANIONS.get(element) or _CATIONS.get(element, "")
+
+
 def scattering_factor(
-    element: str, inverse_2d_per_a: NDArray[np.float64], wavelength_a: float
+    element: str, inverse_2d_per_a: NDArray[np.float64], wavelength_a: float, ion: str = ""
 ) -> NDArray[np.complex128]:
-    """Return f0(s) + f' + i f'' of a neutral atom, without vibration.
+    """Return f0(s) + f' + i f'' of an atom, without vibration.
 
     Args:
         element: Element symbol; D scatters as H.
         inverse_2d_per_a: sinθ/λ = 1/2d, 1/Å, shape (n,).
         wavelength_a: Wavelength, Å.
+        ion: Ion whose charge it has by the part `IONICITY`; empty for a neutral atom.
 
     Returns:
         Complex scattering factor, electrons, shape (n,).
@@ -68,6 +103,9 @@ def scattering_factor(
     symbol = "H" if element in {"D", "T"} else element
     energy_ev = HC_EV_A / wavelength_a
     f_zero = np.asarray(xraydb.f0(symbol, inverse_2d_per_a), dtype=np.float64)
+    if ion:
+        charged = np.asarray(xraydb.f0(ion, inverse_2d_per_a), dtype=np.float64)
+        f_zero = f_zero + IONICITY * (charged - f_zero)
     if symbol in {"H", "He"}:
         return f_zero.astype(np.complex128)
     f_one = float(np.ravel(xraydb.f1_chantler(symbol, energy_ev))[0])
