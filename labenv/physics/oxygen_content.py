@@ -2,8 +2,8 @@
 
 Equilibrium: oxygen sits on two sublattices of the basal plane, with site fractions c + x and c - x,
 c = (y - 6)/2; the order parameter x above zero is the orthorhombic phase. Neighbouring oxygen atoms
-of the two sublattices repel each other, in a mean field, with one energy; it and six coefficients of
-the composition are fitted to published compositions and transitions, and solved once on a grid.
+of the two sublattices repel each other, in a mean field, with one energy; it and six coefficients
+are fitted to published compositions and transitions. The model is solved once on a grid.
 
 Exchange: the mean oxygen content of a grain tends to equilibrium at the rate of the slowest
 diffusion mode of a sphere, ``pi^2 D / R^2`` with D the chemical diffusivity.

@@ -119,8 +119,9 @@ def compute_reflections(
 ) -> ReflectionList:
     """Compute the reflections of a crystal up to a scattering angle.
 
-    Form factors half-way from atoms to ions in oxides and halides, with anomalous dispersion; isotropic vibration from the site property
-    ``b_iso`` (Å²) where the structure has one, else typical values by element.
+    Form factors lie half-way from atoms to ions in oxides and halides, with anomalous dispersion;
+    isotropic vibration from the site property ``b_iso`` (Å²) where the structure has one, else
+    typical values by element.
 
     Args:
         structure: pymatgen structure, ordered or disordered.

@@ -1,9 +1,10 @@
 """Oxygen content of YBa2Cu3Oy against temperature, its transition and its lower limit.
 
 Thermogravimetry of different groups differs by 0.02 to 0.05 in y, and the values here were read
-from figures; 0.05 is allowed. The model was fitted to other data of the same compound (an assessment
-of Kishio, Lindemer and others), so this checks agreement of laboratories more than a prediction. To
-the transitions it was fitted directly, after an assessment without them had missed three of four.
+from figures; 0.05 is allowed. The model was fitted to other data of the same compound (an
+assessment of Kishio, Lindemer and others), so this checks agreement of laboratories more than a
+prediction. To the transitions it was fitted after an assessment without them had missed three of
+the four rows.
 """
 
 from __future__ import annotations

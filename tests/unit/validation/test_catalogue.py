@@ -16,7 +16,7 @@ from labenv.validation.checks import Check, Judged, judge
 from labenv.validation.judging import all_checks
 from labenv_schemas.errors import SimulatorError
 
-LEAST_SHARE = 0.90  # what holds; docs/validation.md lists the misses and why they stay
+LEAST_SHARE = 0.91  # what holds; docs/validation.md lists the misses and why they stay
 LONGEST_S = 5.0
 PAGE = Path(__file__).parents[3] / "docs" / "validation.md"
 
