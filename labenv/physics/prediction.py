@@ -334,7 +334,7 @@ def _by_cations(system: ReactionSystem, change: Floats) -> Floats:
     cation = np.asarray(system.tables.cation, dtype=np.float64)[:, 1:]
     share = np.round(cation / np.maximum(cation.sum(axis=1, keepdims=True), 1e-30), 6)
     _, group = np.unique(share, axis=0, return_inverse=True)
-    return np.bincount(group.ravel(), weights=change)
+    return np.asarray(np.bincount(group.ravel(), weights=change), dtype=np.float64)
 
 
 def _notes(

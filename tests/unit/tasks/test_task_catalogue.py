@@ -81,7 +81,7 @@ def test_an_entry_point_cannot_take_our_name_over_in_the_other_spelling(monkeypa
     monkeypatch.setattr(
         "labenv.tasks.plugins.entry_points", lambda group: [Point("batio3_synthesis")]
     )
-    assert task_names() == ("batio3-synthesis",)
+    assert task_names() == ("batio3-synthesis", "synthesis")
     assert make_task("batio3_synthesis").spec.name == "batio3-synthesis"
 
 
