@@ -20,6 +20,7 @@ from labenv.tasks.batch_plan import (
     RegrindStep,
     ScanStep,
 )
+from labenv.tasks.parameters import Categorical, Continuous, Ordinal
 from labenv_schemas.errors import ProposalError
 from labenv_schemas.proposal import (
     Dose,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from labenv.tasks.batch_plan import BatchStep
+    from labenv.tasks.parameters import Parameter
     from labenv_schemas.proposal import AtmosphereName, Operation
 
     Floats = NDArray[np.float64]
@@ -52,6 +54,32 @@ NOT_OURS = (
     "this plan is not one of the family dose, ball mill, (press,) fire, (regrind, (press,) fire,) "
     "scan with one segment a firing, so it has no place in the task's space"
 )
+
+
+def firing_parameters(
+    gases: tuple[str, ...], coldest: tuple[float, int], longest_hold_s: float
+) -> tuple[Parameter, ...]:
+    """Return what is free to set of milling, firing, pressing and scanning.
+
+    Args:
+        gases: Names of the atmospheres.
+        coldest: Lowest firing temperature, K, and how many levels the range has.
+        longest_hold_s: Longest hold, s.
+
+    Returns:
+        The parameters that `plan_of` reads, in the order of the space.
+    """
+    low_k, levels = coldest
+    return (
+        Continuous("milling_s", 600.0, 86_400.0, "s", resolution=60.0, log=True, levels=8),
+        Continuous("firing_k", low_k, 1450 + CELSIUS_K, "K", resolution=1.0, levels=levels),
+        Continuous("hold_s", 1_800.0, longest_hold_s, "s", resolution=60.0, log=True, levels=12),
+        Continuous("rate_k_per_s", 1 / 60, 20 / 60, "K/s", log=True, levels=6),
+        Categorical("atmosphere", gases),
+        Ordinal("refirings", (0.0, 1.0, 2.0)),
+        Ordinal("pressing_pa", (0.0, 5e7, 2e8), "Pa"),
+        Continuous("scan_s", 120.0, 3_600.0, "s", resolution=10.0, log=True, levels=5),
+    )
 
 
 def plan_of(doses: tuple[PrecursorDose, ...], values: Mapping[str, float | str]) -> Proposal:

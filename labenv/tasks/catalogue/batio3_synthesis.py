@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv.tasks.parameters import Categorical, Continuous, Ordinal
+from labenv.tasks.parameters import Categorical, Continuous
 from labenv.tasks.solid_state import (
     CELSIUS_K,
     LONGEST_PLAN,
     amount_mol,
+    firing_parameters,
     plan_of,
     plans_of,
     read_plan,
@@ -47,14 +48,7 @@ PARAMETERS = (
     Categorical("barium_source", BARIUM_SOURCES),
     Categorical("titanium_source", TITANIUM_SOURCES),
     Continuous("barium_per_titanium", 0.90, 1.10, "mol/mol", resolution=0.001, levels=41),
-    Continuous("milling_s", 600.0, 86_400.0, "s", resolution=60.0, log=True, levels=8),
-    Continuous("firing_k", 600 + CELSIUS_K, 1450 + CELSIUS_K, "K", resolution=1.0, levels=35),
-    Continuous("hold_s", 1_800.0, 86_400.0, "s", resolution=60.0, log=True, levels=12),
-    Continuous("rate_k_per_s", 1 / 60, 20 / 60, "K/s", log=True, levels=6),
-    Categorical("atmosphere", GASES),
-    Ordinal("refirings", (0.0, 1.0, 2.0)),
-    Ordinal("pressing_pa", (0.0, 5e7, 2e8), "Pa"),
-    Continuous("scan_s", 120.0, 3_600.0, "s", resolution=10.0, log=True, levels=5),
+    *firing_parameters(GASES, (600 + CELSIUS_K, 35), longest_hold_s=86_400.0),
 )
 
 

@@ -13,11 +13,12 @@ import numpy as np
 
 from labenv.lab.shelf import load_shelf
 from labenv.physics.systems import metals_of
-from labenv.tasks.parameters import Categorical, Continuous, Ordinal
+from labenv.tasks.parameters import Categorical, Continuous
 from labenv.tasks.solid_state import (
     CELSIUS_K,
     LONGEST_PLAN,
     amount_mol,
+    firing_parameters,
     plan_of,
     plans_of,
     read_plan,
@@ -62,14 +63,7 @@ def route_parameters(target: Target) -> tuple[Parameter, ...]:
     return (
         *sources,
         *ratios,
-        Continuous("milling_s", 600.0, 86_400.0, "s", resolution=60.0, log=True, levels=8),
-        Continuous("firing_k", 400 + CELSIUS_K, 1450 + CELSIUS_K, "K", resolution=1.0, levels=43),
-        Continuous("hold_s", 1_800.0, 172_800.0, "s", resolution=60.0, log=True, levels=12),
-        Continuous("rate_k_per_s", 1 / 60, 20 / 60, "K/s", log=True, levels=6),
-        Categorical("atmosphere", GASES),
-        Ordinal("refirings", (0.0, 1.0, 2.0)),
-        Ordinal("pressing_pa", (0.0, 5e7, 2e8), "Pa"),
-        Continuous("scan_s", 120.0, 3_600.0, "s", resolution=10.0, log=True, levels=5),
+        *firing_parameters(GASES, (400 + CELSIUS_K, 43), longest_hold_s=172_800.0),
     )
 
 
@@ -103,9 +97,9 @@ class ChargeRoute:
         doses = tuple(
             PrecursorDose(
                 substance=str(values[_source(metal)]),
-                amount_mol=float(values[ratio]) * base_mol / _atoms(str(values[_source(metal)]))
-                if ratio
-                else base_mol / _atoms(str(values[_source(metal)])),
+                amount_mol=(float(values[ratio]) if ratio else 1.0)
+                * base_mol
+                / _atoms(str(values[_source(metal)])),
             )
             for metal, ratio, base_mol in self._charge
         )
