@@ -16,9 +16,14 @@ from labenv.physics.bulk_measurements import (
     pycnometer_density,
     weighing,
 )
-from labenv.physics.structures.library import phase_library
+from labenv.physics.structures.library import (
+    OTHER_DENSITY_KG_M3,
+    crystal_density_kg_m3,
+    phase_library,
+)
 from labenv.physics.transport_properties import (
     INSULATOR,
+    YBCO,
     PhaseElectrons,
     phase_electrons,
     ybco_electrons,
@@ -33,8 +38,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-YBCO = ("YBa2Cu3O6", "YBa2Cu3O7")  # ends of the solid solution, as the networks name them
-OTHER_DENSITY_KG_M3 = 5500.0  # estimate, for phases without a published crystal structure
 LEAST_SHARE = 1e-6
 USUAL_PURGES = 10  # of the run whose noise `BulkInstruments` has
 CLOSED_POROSITY = 0.0  # of powders; helium fills the pores of a fired bar that is still porous
@@ -54,11 +57,7 @@ def formulas(bench: Bench) -> tuple[str, ...]:
 
 def densities_kg_m3(bench: Bench) -> Floats:
     """Return the crystal density of each phase, kg/m^3, shape (P,); an estimate if unpublished."""
-    library = phase_library()
-    return np.array([
-        library.get(slug).density_kg_m3 if slug in library else OTHER_DENSITY_KG_M3
-        for slug in bench.system.structures
-    ])
+    return np.array([crystal_density_kg_m3(slug) for slug in bench.system.structures])
 
 
 def solid_volume_m3(bench: Bench, samples: BenchSamples) -> Floats:

@@ -30,6 +30,7 @@ SEMICONDUCTING_BELOW_Y, YBCO_ACTIVATION_K = 6.4, 400.0
 # Every other oxide here is an insulator or semiconductor: 0.1 ohm m at 300 K, an estimate.
 OTHER_RESIDUAL_OHM_M, OTHER_ACTIVATION_K, OTHER_DEBYE_K = 1e-3, 1400.0, 300.0
 INTRINSIC_SPREAD_K = 0.5  # of Tc in a homogeneous ceramic, an estimate
+YBCO = ("YBa2Cu3O6", "YBa2Cu3O7")  # ends of the solid solution, as the networks name them
 YBCO_PENETRATION_DEPTH_M = 2.5e-7
 """Geometric mean of about 150 nm in the plane and 800 nm across: Bonn & Hardy, in Physical
 Properties of High Temperature Superconductors V (1996); an estimate for a ceramic."""
@@ -191,6 +192,7 @@ def ybco_row(oxygen: float, curve_deviate: float) -> TransportRow:
 
 __all__ = [
     "INSULATOR",
+    "YBCO",
     "YBCO_PENETRATION_DEPTH_M",
     "PhaseElectrons",
     "TransportRow",

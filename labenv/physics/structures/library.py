@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 
+OTHER_DENSITY_KG_M3 = 5500.0  # estimate, for phases without a published crystal structure
+
+
 class PhaseLibrary:
     """An immutable collection of crystal phases."""
 
@@ -156,6 +159,20 @@ def phase_library() -> PhaseLibrary:
         if entry.name.endswith(".json"):
             phases.extend(_read(entry.name, entry.read_text(encoding="utf-8")))
     return PhaseLibrary(phases)
+
+
+@cache
+def crystal_density_kg_m3(structure: str) -> float:
+    """Return the density of a crystal.
+
+    Args:
+        structure: Slug in the library.
+
+    Returns:
+        kg/m^3, an estimate if the library does not have it.
+    """
+    library = phase_library()
+    return library.get(structure).density_kg_m3 if structure in library else OTHER_DENSITY_KG_M3
 
 
 def _read(file_name: str, text: str) -> Iterator[CrystalPhase]:

@@ -18,14 +18,9 @@ from labenv.physics.furnace_program import HeatProgram, heat_program
 from labenv.physics.kinetics import draw_parameters, mill, new_powder, press, react
 from labenv.physics.networks.generation import Surroundings, generate_system
 from labenv.physics.oxygen_content import DIFFUSION_SIGMA_LN, anneal_oxygen
+from labenv.physics.structures.library import crystal_density_kg_m3
 from labenv.physics.thermochemistry.sources import substance_table
-from labenv.tasks.superconductor_search.materials import (
-    YBCO,
-    TransportRow,
-    other_row,
-    volume_shares,
-    ybco_row,
-)
+from labenv.physics.transport_properties import YBCO, TransportRow, other_row, ybco_row
 from labenv.tasks.superconductor_search.recipe import GASES, RAMP_K_PER_S, Recipe
 
 if TYPE_CHECKING:
@@ -151,7 +146,9 @@ def make_bar(recipe: Recipe, conditions: Conditions, experiment: int | None = No
     firing, anneal = programs(recipe, conditions)
     fired = _fire(system, recipe, conditions, firing, experiment)
     amounts = fired.powder.amounts_mol[0]
-    shares = volume_shares(system, amounts)
+    densities = np.array([crystal_density_kg_m3(structure) for structure in system.structures])
+    volume = amounts * system.molar_mass_kg_mol / densities
+    shares = volume / volume.sum()
     names = system.phase_names
     ybco = float(sum(shares[p] for p, name in enumerate(names) if name in YBCO))
     parts: list[tuple[TransportRow, float]] = [
