@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Tables = tuple[Floats, Floats, Places]
 
 _STEP_K = GRID_STEP_K
-_REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
+REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
 _LARGEST_PULL = 1e4  # of what is there and what is left in a step
 _LARGEST_CONSTANT = 1e14  # times the gases' share it is still beyond the cap
 _MAX_STEPS = 50_000
@@ -311,7 +311,7 @@ def _drive(
         else:
             rate, back = -rise * rates[1, z, 0, r], -rise * rates[1, z, 1, r]
     elif sides > 1:
-        limit = 1.0 + _REVERSE_CAP
+        limit = 1.0 + REVERSE_CAP
         if (first < limit * rates[0, k, 0, r]) != (last < limit * rates[0, m, 0, r]):
             turn_k = _STEP_K * (_turning(k, m, r, quotient / limit, rates) - k)
     rate += end_rate
@@ -347,7 +347,7 @@ def _consider(
         if p != NONE:
             square += x[RADIUS, p] * x[RADIUS, p]
     if side == 1:
-        drive = min(-drive, _REVERSE_CAP * rate)
+        drive = min(-drive, REVERSE_CAP * rate)
     sample.rate[count, 0] = max(drive, 0.0) * sample.factor[r, 1] / tab.coefficient[r, side, 0]
     sample.rate[count, 1], sample.rate[count, 2] = math.sqrt(square), abs(turn_k)
     sample.pick[count, 0], sample.pick[count, 1] = r, side

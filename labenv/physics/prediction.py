@@ -24,9 +24,8 @@ from labenv.physics.kinetics import (
     react,
 )
 from labenv.physics.networks.generation import Surroundings, generate_system
-from labenv.physics.networks.grand_potential import GAS_ELEMENTS
 from labenv.physics.networks.rates import Mobility
-from labenv.physics.thermochemistry import stable_assemblage
+from labenv.physics.thermochemistry import cation_amounts, stable_assemblage
 from labenv.physics.thermochemistry.sources import substance_table
 from labenv_schemas.errors import ConfigError, ProposalError, UnknownPluginError
 
@@ -42,7 +41,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-TRACE_PA = 200.0  # of oxygen, below which the gas brings it slowly
+POOR_IN_O2_PA = 200.0  # below which the gas brings it slowly
 SHOWN = 0.005  # weight fraction below which a phase is not named
 PATH_MOMENTS = 48
 SEEN_ON_PATH = 0.02
@@ -200,9 +199,7 @@ def predict(firing: Firing) -> Prediction:
         in_domain=True,
         phases=phases,
         path=_path(system, powder, program, gas),
-        limited_by=_limit(
-            system, weighed, after, balance, firing.temperature_k, firing.surroundings.o2_pa
-        ),
+        limited_by=_limit(system, weighed, after, balance, firing),
         notes=_notes(system, phases, float(nominal.liquid_share[0]), firing.temperature_k),
         main_product=_main_product(system, phases, weighed),
         mass_change=left_kg / float(book.mass_kg[0]) - 1.0,
@@ -222,7 +219,7 @@ def _main_product(
 
 
 def _metals(substance: GibbsSource) -> set[str]:
-    return set(substance.elements) - set(GAS_ELEMENTS)
+    return set(cation_amounts(substance.elements))
 
 
 def _check(firing: Firing) -> None:
@@ -306,13 +303,13 @@ def _limit(
     weighed: Sequence[TabulatedSubstance],
     after: Floats,
     balance: Floats,
-    temperature_k: float,
-    o2_pa: float,
+    firing: Firing,
 ) -> str:
+    temperature_k, o2_pa = firing.temperature_k, firing.surroundings.o2_pa
     if 0.5 * float(np.sum(np.abs(_by_cations(system, after - balance)))) < 0.03:
         return "nothing: the mixture is at equilibrium for this temperature and gas"
     oxygen = np.array([p.elements.get("O", 0.0) for p in system.phases]) / system.molar_mass_kg_mol
-    if o2_pa < TRACE_PA and float((balance - after) @ oxygen) > 0.5:
+    if o2_pa < POOR_IN_O2_PA and float((balance - after) @ oxygen) > 0.5:
         return f"the gas: at equilibrium it would be oxidised, but {o2_pa:g} Pa of O2 bring little"
     left = [s for s in weighed if after[system.phase_index(s.name)] > SEEN_ON_PATH]
     stable = [s for s in left if balance[system.phase_index(s.name)] > SEEN_ON_PATH]
@@ -331,8 +328,7 @@ def _limit(
 
 def _by_cations(system: ReactionSystem, change: Floats) -> Floats:
     """Return changes of weight fractions summed over phases that differ in gas elements only."""
-    cation = np.asarray(system.tables.cation, dtype=np.float64)[:, 1:]
-    share = np.round(cation / np.maximum(cation.sum(axis=1, keepdims=True), 1e-30), 6)
+    share = np.round(system.tables.cation[:, 1:], 6)
     _, group = np.unique(share, axis=0, return_inverse=True)
     return np.asarray(np.bincount(group.ravel(), weights=change), dtype=np.float64)
 

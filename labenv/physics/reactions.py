@@ -19,6 +19,7 @@ from labenv.physics.habits import read_habit
 from labenv.physics.thermochemistry import (
     GAS_CONSTANT_J_MOL_K,
     STANDARD_PRESSURE_PA,
+    cation_amounts,
     read_substance,
 )
 from labenv_schemas.errors import ConfigError, UnknownPluginError
@@ -175,8 +176,7 @@ class ReactionSystem:
     @cached_property
     def vapours(self) -> NDArray[np.bool_]:
         """Which gases hold an element that is not of air, shape (G,)."""
-        air = {"O", "C", "H", "N"}
-        return np.array([not set(gas.elements) <= air for gas in self.gases], dtype=np.bool_)
+        return np.array([bool(cation_amounts(gas.elements)) for gas in self.gases], dtype=np.bool_)
 
     @cached_property
     def co2_column(self) -> int | None:

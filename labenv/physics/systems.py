@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labenv.physics.networks.generation import Surroundings, generate_system
-from labenv.physics.networks.grand_potential import GAS_ELEMENTS
 from labenv.physics.reactions import load_system as load_file
 from labenv.physics.reactions import system_names
+from labenv.physics.thermochemistry import cation_amounts
 from labenv.physics.thermochemistry.sources import substance_table
 from labenv_schemas.errors import UnknownPluginError
 from labenv_schemas.formula import parse_formula
@@ -54,7 +54,7 @@ def metals_of(formula: str) -> tuple[str, ...]:
     Raises:
         ValueError: If it is no formula.
     """
-    return tuple(e for e in parse_formula(formula).amounts if e not in GAS_ELEMENTS)
+    return tuple(cation_amounts(parse_formula(formula).amounts))
 
 
 def load_system(name: str = "Ba-Ti-C-O") -> ReactionSystem:

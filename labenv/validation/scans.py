@@ -11,6 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from labenv.physics.thermochemistry import cation_amounts
 from labenv_schemas.errors import ConfigError, MeasurementFileError
 from labenv_schemas.formula import parse_formula
 
@@ -81,7 +82,7 @@ def main_product(
     Returns:
         Its name, `None` if there is none, and the weight fraction of all such phases.
     """
-    metals = [set(parse_formula(name).amounts) - {"O", "C", "H", "N"} for name in precursors]
+    metals = [set(cation_amounts(parse_formula(name).amounts)) for name in precursors]
     united = [(n, w) for n, w in phases if not any(set(_cations(n)) <= own for own in metals)]
     return (united[0][0] if united else None), sum(w for _, w in united)
 
@@ -147,8 +148,7 @@ def same_phase(one: str, other: str) -> bool:
 
 def _oxygen(name: str) -> float:
     amounts = _amounts(name)
-    metals = sum(n for e, n in amounts.items() if e not in {"O", "C", "H", "N"})
-    return amounts.get("O", 0.0) / metals
+    return amounts.get("O", 0.0) / sum(cation_amounts(amounts).values())
 
 
 def _amounts(name: str) -> dict[str, float]:
@@ -162,7 +162,7 @@ def _amounts(name: str) -> dict[str, float]:
 
 
 def _cations(name: str) -> dict[str, float]:
-    kept = {e: n for e, n in _amounts(name).items() if e not in {"O", "C", "H", "N"}}
+    kept = cation_amounts(_amounts(name))
     total = sum(kept.values()) or 1.0
     return {e: n / total for e, n in kept.items()}
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from labenv.physics.networks.enumeration import Candidate, enumerate_reactions
 from labenv.physics.networks.grand_potential import (
-    GAS_ELEMENTS,
+    gases_given_off,
     grand_potential,
     relevant,
 )
@@ -30,7 +30,7 @@ from labenv.physics.networks.volatility import (
     vapour_names,
 )
 from labenv.physics.reactions import assemble_system, temperature_grid
-from labenv.physics.thermochemistry import STANDARD_PRESSURE_PA
+from labenv.physics.thermochemistry import GAS_ELEMENTS, STANDARD_PRESSURE_PA, cation_amounts
 from labenv.physics.thermochemistry.sources import substance_table
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 
@@ -171,7 +171,7 @@ def _ordinary(phase: TabulatedSubstance, pressures: Mapping[str, float]) -> bool
 
 def _check_domain(weighed: Sequence[TabulatedSubstance]) -> None:
     for substance in weighed:
-        if set(substance.elements) <= set(GAS_ELEMENTS):
+        if not cation_amounts(substance.elements):
             raise ConfigError(
                 f"{substance.name} consists of elements that leave as gas; it is no precursor here"
             )
@@ -232,8 +232,7 @@ def _system(
 
 
 def _cations_of(potential: GrandPotential, reaction: Candidate) -> set[str]:
-    elements = {e for p, _ in reaction.reactants for e in potential.phases[p].elements}
-    return elements - set(GAS_ELEMENTS)
+    return {e for p, _ in reaction.reactants for e in cation_amounts(potential.phases[p].elements)}
 
 
 def _quotient(gas: Mapping[str, float], pressures: Mapping[str, float]) -> float:
@@ -261,21 +260,7 @@ def _gas_balance(
         for p, n in side:
             for element in GAS_ELEMENTS:
                 left[element] += sign * n * potential.phases[p].elements.get(element, 0.0)
-    given = dict.fromkeys(gases, 0.0)
-    given["CO2"] = left["C"]
-    oxygen = left["O"] - 2.0 * left["C"]
-    hydrogen = left["H"]
-    if "NH3" in given:
-        given["NH3"] = left["N"]
-        hydrogen -= 3.0 * left["N"]
-    if "NO2" in given:
-        given["NO2"] = left["N"]
-        oxygen -= 2.0 * left["N"]
-    if "H2O" in given:
-        given["H2O"] = 0.5 * hydrogen
-        oxygen -= 0.5 * hydrogen
-    given["O2"] = 0.5 * oxygen
-    return {gas: n for gas, n in given.items() if abs(n) > 1e-9}
+    return gases_given_off(left, gases)
 
 
 def _structure(phase: TabulatedSubstance) -> str:

@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K, STANDARD_PRESSURE_PA
+from labenv.physics.thermochemistry import (
+    GAS_CONSTANT_J_MOL_K,
+    GAS_ELEMENTS,
+    STANDARD_PRESSURE_PA,
+    cation_amounts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,7 +29,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-GAS_ELEMENTS = ("O", "C", "H", "N")
 TEMPERATURES_K = np.arange(400.0, 1601.0, 100.0)
 
 
@@ -73,19 +77,12 @@ class GrandPotential:
         Returns:
             Amounts, mol, shape (P,); not finite if the others cannot make the composition.
         """
-        from scipy.optimize import linprog
-
         use = [p for p in range(len(self.phases)) if p not in without]
         amounts = np.zeros(len(self.phases))
-        balance = self.counts[use].T
-        energy = self.energy_j_mol[use, k]
-        shift = np.linalg.lstsq(balance.T, energy, rcond=None)[0]
-        result = linprog(
-            (energy - balance.T @ shift) / 1000.0, A_eq=balance, b_eq=composition, method="highs"
-        )
-        if result.x is None:
+        found = least_cost(self.energy_j_mol[use, k], self.counts[use].T, composition)
+        if found is None:
             return np.full(len(self.phases), np.nan)
-        amounts[use] = result.x
+        amounts[use] = found
         return amounts
 
     def above_hull_j_mol_atom(self, p: int, k: int) -> float:
@@ -97,6 +94,57 @@ class GrandPotential:
         if not np.isfinite(others).all():
             return -np.inf
         return float((self.energy_j_mol[p, k] - others @ self.energy_j_mol[:, k]) / self.atoms[p])
+
+
+def least_cost(cost_j_mol: Floats, balance: Floats, right: Floats) -> Floats | None:
+    """Return the amounts at or above zero that fulfil a balance at the least cost.
+
+    Args:
+        cost_j_mol: Shape (n,).
+        balance: Shape (C, n).
+        right: What the balance has to give, shape (C,).
+
+    Returns:
+        Shape (n,), `None` if there is no such set or no least one.
+    """
+    from scipy.optimize import linprog
+
+    # What every solution costs alike is taken off, since solvers compare by absolute tolerances.
+    shift = np.linalg.lstsq(balance.T, cost_j_mol, rcond=None)[0]
+    result = linprog(
+        (cost_j_mol - balance.T @ shift) / 1000.0, A_eq=balance, b_eq=right, method="highs"
+    )
+    return None if result.x is None else np.asarray(result.x)
+
+
+def gases_given_off(left: Mapping[str, float], gases: Sequence[str]) -> dict[str, float]:
+    """Return the gases that take along what is left of the gas elements.
+
+    The elements are shared out as in `gas_potentials`.
+
+    Args:
+        left: Moles of each of `GAS_ELEMENTS`.
+        gases: Those there are, O2 and CO2 at least.
+
+    Returns:
+        Moles of each, below 0 for taken up, in the order of `gases`; none where it is next to
+        nothing.
+    """
+    given = dict.fromkeys(gases, 0.0)
+    given["CO2"] = left["C"]
+    oxygen = left["O"] - 2.0 * left["C"]
+    hydrogen = left["H"]
+    if "NH3" in given:
+        given["NH3"] = left["N"]
+        hydrogen -= 3.0 * left["N"]
+    if "NO2" in given:
+        given["NO2"] = left["N"]
+        oxygen -= 2.0 * left["N"]
+    if "H2O" in given:
+        given["H2O"] = 0.5 * hydrogen
+        oxygen -= 0.5 * hydrogen
+    given["O2"] = 0.5 * oxygen
+    return {gas: n for gas, n in given.items() if abs(n) > 1e-9}
 
 
 def gas_potentials(
@@ -181,7 +229,9 @@ def relevant(
         The potential of those that matter.
     """
     bare = [
-        p for p, phase in enumerate(potential.phases) if not set(phase.elements) & set(GAS_ELEMENTS)
+        p
+        for p, phase in enumerate(potential.phases)
+        if len(cation_amounts(phase.elements)) == len(phase.elements)
     ]
     keep = {p for p, phase in enumerate(potential.phases) if phase.name in always}
     keep |= _near_hull(potential, margin_j_mol_atom)
@@ -200,10 +250,11 @@ def _near_hull(potential: GrandPotential, margin_j_mol_atom: float) -> set[int]:
 
 
 __all__ = [
-    "GAS_ELEMENTS",
     "TEMPERATURES_K",
     "GrandPotential",
     "gas_potentials",
+    "gases_given_off",
     "grand_potential",
+    "least_cost",
     "relevant",
 ]

@@ -31,8 +31,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from labenv.physics.kinetics_kernel import REVERSE_CAP
 from labenv.physics.networks.enumeration import drive_j_mol_atom
-from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K
+from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K, cation_amounts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -75,7 +76,6 @@ GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
 # each Pa. As rates of the two laws, for grains of half a micrometre.
 SUPPLY_LAYER_M2_S_PA, SUPPLY_SURFACE_M_S_PA = 8.0e-22, 1.3e-14
 TRACE_PA = 2000.0  # what is no trace flows in by itself
-REVERSE_CAP = 50.0  # as in the integrator
 
 
 class Mobility:
@@ -91,7 +91,7 @@ class Mobility:
         oxides: dict[str, list[float]] = {}
         carbonates: dict[str, float] = {}
         for substance in table.substances.values():
-            metals = _metals(substance)
+            metals = cation_amounts(substance.elements)
             if len(metals) != 1 or not substance.melting_k:
                 continue
             metal = next(iter(metals))
@@ -109,7 +109,7 @@ class Mobility:
         """Return a phase's melting temperature, K, estimated from its oxides where not known."""
         if phase.melting_k:
             return float(phase.melting_k)
-        metals = _metals(phase)
+        metals = cation_amounts(phase.elements)
         mean = _mean(metals, self._melting, UNKNOWN_MELTING_K)
         return mean * (COMPOUND_MELTING if len(metals) > 1 else 1.0)
 
@@ -117,7 +117,7 @@ class Mobility:
         """Return the temperature at which a phase's ions begin to move, K."""
         if phase.onset_k is not None:
             return phase.onset_k
-        metals = _metals(phase)
+        metals = cation_amounts(phase.elements)
         own = TAMMANN * self.melting_k(phase)
         if len(metals) == 1 and not metals.keys() & BASIC:
             return own
@@ -137,10 +137,6 @@ class Mobility:
         """Return the lowest first liquid between phases of the given names, if one is known."""
         meeting = [e for e in self._eutectics if set(e.phases) <= set(names)]
         return min(meeting, key=lambda e: e.temperature_k) if meeting else None
-
-
-def _metals(phase: TabulatedSubstance) -> dict[str, float]:
-    return {e: n for e, n in phase.elements.items() if e not in {"O", "C", "H", "N"}}
 
 
 def _mean(metals: Mapping[str, float], values: Mapping[str, float], unknown: float) -> float:
@@ -195,6 +191,12 @@ def _arrhenius(value: float, at_k: float, over_rt: float) -> tuple[float, float]
     return value * float(np.exp(over_rt * (1.0 - at_k / REFERENCE_K))), (
         over_rt * GAS_CONSTANT_J_MOL_K * at_k
     )
+
+
+def _over(grid_k: Floats, rate: float, activation_j_mol: float) -> Floats:
+    """Return a rate over temperature by its value at the reference temperature."""
+    activation_k = activation_j_mol / GAS_CONSTANT_J_MOL_K
+    return np.asarray(rate * np.exp(-activation_k * (1.0 / grid_k - 1.0 / REFERENCE_K)))
 
 
 def _alone(
@@ -300,12 +302,9 @@ class _Way:
     def backwards(self) -> bool:
         return self.direction < 0.0
 
-    def arrhenius(self, grid_k: Floats) -> Floats:
+    def rate(self, grid_k: Floats) -> Floats:
         """Return the row's rate over temperature."""
-        activation_k = self.row["activation_j_mol"] / GAS_CONSTANT_J_MOL_K
-        return np.asarray(
-            self.row["rate"] * np.exp(-activation_k * (1.0 / grid_k - 1.0 / REFERENCE_K))
-        )
+        return _over(grid_k, self.row["rate"], self.row["activation_j_mol"])
 
 
 def _nucleation(phase: TabulatedSubstance, grid_k: Floats) -> Floats:
@@ -330,9 +329,8 @@ def _contact(way: _Way, mobility: Mobility, grid_k: Floats) -> Floats:
     factor = np.ones(grid_k.size)
     if way.backwards and way.row["law"] == "layer":
         onset_k = mobility.contact_onset_k(way.reactants)
-        rate, activation = _arrhenius(ONSET_M2_S, onset_k, SOLID_ACTIVATION)
-        further = (activation - way.row["activation_j_mol"]) / GAS_CONSTANT_J_MOL_K
-        factor *= rate / way.row["rate"] * np.exp(-further * (1.0 / grid_k - 1.0 / REFERENCE_K))
+        own = _arrhenius(ONSET_M2_S, onset_k, SOLID_ACTIVATION)
+        factor *= _over(grid_k, *own) / way.rate(grid_k)
     liquid = mobility.eutectic([phase.name for phase in way.reactants])
     if liquid is not None:
         melted = 1.0 / (1.0 + np.exp(-(grid_k - liquid.temperature_k) / 8.0))
@@ -350,7 +348,7 @@ def _supply(way: _Way, grid_k: Floats, force: Floats, pressures_pa: Mapping[str,
     if not taken:
         return np.full(grid_k.size, np.inf)
     most = SUPPLY_LAYER_M2_S_PA if way.row["law"] == "layer" else SUPPLY_SURFACE_M_S_PA
-    rate = way.arrhenius(grid_k)
+    rate = way.rate(grid_k)
     if way.backwards:
         over = np.minimum(force * way.atoms / (GAS_CONSTANT_J_MOL_K * grid_k), 20.0)
         rate *= np.clip(np.expm1(over), 1e-3, REVERSE_CAP)

@@ -25,9 +25,14 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from labenv.physics.networks.grand_potential import GAS_ELEMENTS, gas_potentials
+from labenv.physics.networks.grand_potential import (
+    gas_potentials,
+    gases_given_off,
+    least_cost,
+)
 from labenv.physics.thermochemistry import (
     GAS_CONSTANT_J_MOL_K,
+    GAS_ELEMENTS,
     REFERENCE_K,
     STANDARD_PRESSURE_PA,
 )
@@ -254,19 +259,14 @@ def _least(
     potential: GrandPotential, which: tuple[int, list[int]], needed: Floats, energy: Floats, k: int
 ) -> tuple[Floats | None, float]:
     """Return the amounts of least energy that make a mole of vapour, and ln(pressure / bar)."""
-    from scipy.optimize import linprog
-
     a, others = which
     cost = np.concatenate([[-potential.energy_j_mol[a, k]], potential.energy_j_mol[others, k]])
     balance = np.column_stack([-potential.counts[a], *potential.counts[others]])
-    shift = np.linalg.lstsq(balance.T, cost, rcond=None)[0]
-    result = linprog(
-        (cost - balance.T @ shift) / 1000.0, A_eq=balance, b_eq=-needed, method="highs"
-    )
-    if result.x is None or not result.success:  # the phase itself is not stable
+    amounts = least_cost(cost, balance, -needed)
+    if amounts is None:  # the phase itself is not stable
         return None, -np.inf
-    change = float(cost @ result.x) + float(energy[k])
-    return np.asarray(result.x), -change / (GAS_CONSTANT_J_MOL_K * potential.temperature_k[k])
+    change = float(cost @ amounts) + float(energy[k])
+    return amounts, -change / (GAS_CONSTANT_J_MOL_K * potential.temperature_k[k])
 
 
 def _exact(
@@ -291,9 +291,7 @@ def _gas_balance(
     for substance, n in products:
         for element in GAS_ELEMENTS:
             left[element] -= n * substance.elements.get(element, 0.0)
-    oxygen = left["O"] - 2.0 * left["C"] - 0.5 * left["H"]
-    given = {"CO2": left["C"], "H2O": 0.5 * left["H"], "O2": 0.5 * oxygen}
-    given = {gas: n for gas, n in given.items() if abs(n) > _TINY}
+    given = gases_given_off(left, ("CO2", "H2O", "O2"))
     # What would take up oxygen as it leaves burns, and is limited by the oxygen that reaches it.
     burns = given.get("O2", 0.0) < 0.0
     if burns or abs(left["N"]) > _TINY or not given.keys() <= held_pa.keys():

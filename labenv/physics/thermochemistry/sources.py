@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from labenv.physics.thermochemistry.substance import cation_amounts
 from labenv.physics.thermochemistry.tables import (
     SubstanceTable,
     TabulatedSubstance,
@@ -35,7 +36,6 @@ POTENTIAL = (
 NEUMANN_KOPP_J_MOL_K_ATOM = 1.5
 CONTRADICTS = 3.0  # standard deviations
 MOST_METALS = 2  # of compounds whose estimate the potential may correct; cuprates are beyond it
-_GAS_ELEMENTS = frozenset({"O", "C", "H", "N"})
 
 
 @lru_cache(maxsize=len(SOURCES))
@@ -60,17 +60,13 @@ def substance_table(source: Source = "combined") -> SubstanceTable:
     if source == "tables":
         kept = {n: s for n, s in table.substances.items() if not s.estimate}
     elif source == "potential":
-        kept = {n: s for n, s in table.substances.items() if len(_metals(s.elements)) < 2}
+        kept = {n: s for n, s in table.substances.items() if len(cation_amounts(s.elements)) < 2}
         kept |= _by_potential(table, kept)
     else:
         measured = {n: s for n, s in table.substances.items() if not s.estimate}
         computed = _by_potential(table, measured)
         kept = {**table.substances, **_joined(table, computed)}
     return SubstanceTable(kept, table.eutectics, table.contacts, table.systems)
-
-
-def _metals(elements: Mapping[str, float]) -> set[str]:
-    return set(elements) - _GAS_ELEMENTS
 
 
 def _by_potential(
@@ -83,7 +79,7 @@ def _by_potential(
     found: dict[str, TabulatedSubstance] = {}
     for phase in phase_library():
         amounts = dict(parse_formula(phase.formula).amounts)
-        if len(_metals(amounts)) < 2 or "O" not in amounts or _key(amounts) in have:
+        if len(cation_amounts(amounts)) < 2 or "O" not in amounts or _key(amounts) in have:
             continue
         made = _from_oxides(table, phase.name, phase.formula, amounts)
         if made is not None:
@@ -108,7 +104,7 @@ def _joined(
         if row is None:
             joined[name] = other
             continue
-        if len(_metals(row.elements)) > MOST_METALS:
+        if len(cation_amounts(row.elements)) > MOST_METALS:
             continue
         scale = row.atoms / other.atoms
         known = min(row.temperature_k.size, other.temperature_k.size)

@@ -26,6 +26,21 @@ if TYPE_CHECKING:
 GAS_CONSTANT_J_MOL_K = 8.314462618  # CODATA 2018, exact
 STANDARD_PRESSURE_PA = 1.0e5  # of the JANAF tables; the NBS tables use the same
 REFERENCE_K = 298.15
+GAS_ELEMENTS: tuple[str, ...] = ("O", "C", "H", "N")  # exchanged with the gas around a powder
+
+
+def cation_amounts(elements: Mapping[str, float]) -> dict[str, float]:
+    """Return the atoms that no gas of a furnace takes away, called cations here.
+
+    Phosphorus and boron are among them.
+
+    Args:
+        elements: Atoms per formula unit.
+
+    Returns:
+        Those of elements other than `GAS_ELEMENTS`, in the same order.
+    """
+    return {e: n for e, n in elements.items() if e not in GAS_ELEMENTS}
 
 
 class GibbsSource(Protocol):
