@@ -66,6 +66,7 @@ class BatchRun:
         scanned: Rows that were scanned, shape (A,), rising.
         counts: Their counts, shape (A, points).
         grid: The angles.
+        seconds_per_step: Counting time of a step, s, shape (A,).
     """
 
     times: PlanTimes
@@ -75,6 +76,7 @@ class BatchRun:
     scanned: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     counts: Floats = field(default_factory=lambda: np.zeros((0, 0)))
     grid: ScanGrid | None = None
+    seconds_per_step: Floats = field(default_factory=lambda: np.zeros(0))
 
 
 class BatchBench:
@@ -269,6 +271,7 @@ class _Batch:
 
         self._run.counts = poisson_counts_by_keys(mean, drawn.words[:, 0], after_mounting, mean)
         self._run.scanned, self._run.grid = rows, grid
+        self._run.seconds_per_step = step.scan_s[alive] / grid.points
 
     def _pressures_pa(self, gases: tuple[str, ...]) -> Floats:
         segment = HeatSegment(target_k=1000.0)

@@ -264,8 +264,9 @@ class Episodes:
         found.cost[:] = run.cost
         found.outcome[:] = np.where(run.broken, MACHINE, np.where(run.melted, CHEMISTRY, OK))
         if len(run.scanned) and run.grid is not None:
-            readings = self._reader.read_batch(run.counts, run.grid)
             here, target = run.scanned, list(task.target_columns)
+            exposure_s = run.seconds_per_step * self._conditions.standard[rows[here]]
+            readings = self._reader.read_batch(run.counts, run.grid, exposure_s)
             found.fit[here] = _FIT_OF_STATUS[readings.status]
             found.phases[here, 0] = readings.fractions
             found.phases[here, 1] = readings.uncertainties

@@ -30,6 +30,7 @@ ZERO_SHIFT_SD_DEG = 0.01
 DISPLACEMENT_SD_M = 30e-6  # of one sample's surface to the next
 BRIGHTNESS_SIGMA_LN = 0.1  # the tube ages
 BACKGROUND_SIGMA_LN = 0.25
+STANDARD_SIGMA_LN = 0.011  # phase purity of NIST SRM 676a, Cline et al. 2011, Acta Cryst. A67
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class EpisodeConditions:
         displacement_sd_m: Scatter of the sample surface's height, m, shape (N,).
         brightness: Factor on the diffractometer's brightness, shape (N,).
         background: Factor on its background, shape (N,).
+        standard: `brightness` as the laboratory has found it on a standard, shape (N,); not hidden.
     """
 
     kinetic_factor: Floats
@@ -56,6 +58,7 @@ class EpisodeConditions:
     displacement_sd_m: Floats
     brightness: Floats
     background: Floats
+    standard: Floats
 
     def __len__(self) -> int:
         return len(self.kinetic_factor)
@@ -86,6 +89,7 @@ def nominal_conditions(system: ReactionSystem, shelf: Shelf, count: int = 1) -> 
         displacement_sd_m=DISPLACEMENT_SD_M * one,
         brightness=one,
         background=one.copy(),
+        standard=one.copy(),
     )
 
 
@@ -114,8 +118,8 @@ def draw_conditions(
     ])  # (N, S, 2)
     furnace = np.array([stream(s, "conditions", "tube_furnace").standard_normal() for s in seeds])
     optics = np.array([
-        stream(s, "conditions", "powder_diffractometer").standard_normal(3) for s in seeds
-    ])  # (N, 3)
+        stream(s, "conditions", "powder_diffractometer").standard_normal(4) for s in seeds
+    ])  # (N, 4)
     purity_sd = np.array([s.purity_sd for s in shelf.substances])
     sigma_ln = np.array([s.radius_sigma_ln for s in shelf.substances])
     return EpisodeConditions(
@@ -127,6 +131,7 @@ def draw_conditions(
         displacement_sd_m=nominal.displacement_sd_m,
         brightness=np.exp(BRIGHTNESS_SIGMA_LN * optics[:, 1]),
         background=np.exp(BACKGROUND_SIGMA_LN * optics[:, 2]),
+        standard=np.exp(BRIGHTNESS_SIGMA_LN * optics[:, 1] + STANDARD_SIGMA_LN * optics[:, 3]),
     )
 
 

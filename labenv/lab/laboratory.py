@@ -80,6 +80,11 @@ class Lab:
         return self._world.seed
 
     @property
+    def standard_brightness(self) -> float:
+        """Brightness of the diffractometer over its nominal one, as found on a standard."""
+        return float(self._world.conditions.standard[0])
+
+    @property
     def now_s(self) -> float:
         """Lab clock, s."""
         return self._clock.now_s

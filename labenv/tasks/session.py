@@ -9,7 +9,7 @@ time: an experiment whose result comes too late is worth nothing (score None), h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol, runtime_checkable
 
 from labenv_schemas.errors import ConfigError, ProposalError
 from labenv_schemas.measurement import Diffractogram, is_characterisation
@@ -48,6 +48,16 @@ class RunsProposals(Protocol):
     @property
     def now_s(self) -> float:
         """Lab clock, s."""
+        ...
+
+
+@runtime_checkable
+class KnowsStandard(Protocol):
+    """A laboratory whose diffractometer was measured against a standard."""
+
+    @property
+    def standard_brightness(self) -> float:
+        """Brightness of the diffractometer over its nominal one, as found on the standard."""
         ...
 
 
@@ -91,7 +101,8 @@ class Session:
         self.task = task
         self.lab = lab
         self.budget = budget or task.spec.budget
-        self.quantifier = quantifier or task.quantifier()
+        standard = lab.standard_brightness if isinstance(lab, KnowsStandard) else None
+        self.quantifier = quantifier or task.quantifier(standard)
         self.best: Result | None = None
         self.success = False
         self.cost = 0.0

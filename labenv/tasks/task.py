@@ -3,7 +3,7 @@
 The score of an outcome, between 0 and 1, comes from the *analysed measurement* and nothing else::
 
     score  = gate * max(0, f - u)
-    f      = sum of the measured weight fractions of the target phases
+    f      = sum of the measured weight fractions of the target phases, of the whole powder
     u      = root of the sum of their squared standard uncertainties
     gate   = 1 if the fit is "ok", 1/2 if "poor_fit", 0 if "unidentified"
 
@@ -87,7 +87,8 @@ class Task:
     def phases(self) -> tuple[str, ...]:
         """Slugs of the phases that may be found: those of the material system, in its order.
 
-        What the system has without a known structure scatters like glass and cannot be found.
+        What the system has without a known structure scatters like glass and cannot be found; by
+        how much the lines fall short of a standard's it is missed, see `labenv.tasks.reading`.
         """
         from labenv.physics.structures.library import phase_library
         from labenv.physics.systems import load_system
@@ -102,9 +103,17 @@ class Task:
         wanted = self.spec.target_phases
         return tuple(k for k, name in enumerate(self.phases) if name in wanted)
 
-    def quantifier(self) -> PatternReader:
-        """Return what reads phase fractions out of this task's diffractograms."""
-        return PatternReader(self.phases)
+    def quantifier(self, standard: float | None = None) -> PatternReader:
+        """Return what reads phase fractions out of this task's diffractograms.
+
+        Args:
+            standard: Brightness of the laboratory's diffractometer as found on a standard; None if
+                none was measured, which leaves fractions of the crystalline part.
+
+        Returns:
+            The reader.
+        """
+        return PatternReader(self.phases, standard)
 
     def merit(self, gate: ArrayLike, fractions: ArrayLike, uncertainties: ArrayLike) -> Floats:
         """Return the scores of measured purities.
