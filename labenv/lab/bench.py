@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from labenv.lab.diffuse import diffuse_levels
 from labenv.lab.operation_arrays import (
     ScanGrid,
     firing_programs,
@@ -372,9 +373,11 @@ class Bench:
         # Filled loosely or tightly: the logarithm of March's coefficient is 0 to twice the usual.
         tightness = 2.0 * mounts[1]
         seen = list(self.diffracting)
+        shares = self.mass_fractions(samples)
+        haze = (shares[:, :-1] * self._haze(grid)).sum(axis=1) * conditions.brightness
         return self.pattern_basis(grid).mean_counts(
             SampleBatch(
-                self.mass_fractions(samples)[:, seen],
+                shares[:, seen],
                 samples.powder.crystallite_m[:, seen],
                 np.exp(tightness[:, None] * self._log_march[seen]),
             ),
@@ -383,8 +386,16 @@ class Bench:
                 displacement_m=conditions.displacement_sd_m * mounts[0],
                 zero_deg=conditions.zero_shift_deg,
                 brightness=conditions.brightness,
-                background=conditions.background,
+                background=conditions.background + haze,
             ),
+        )
+
+    def _haze(self, grid: ScanGrid) -> Floats:
+        """Return how bright phases are without lines; 0 for known structures, shape (P,)."""
+        seen = frozenset(self.diffracting)
+        return diffuse_levels(
+            [{} if p in seen else phase.elements for p, phase in enumerate(self.system.phases)],
+            grid,
         )
 
     def pattern_basis(self, grid: ScanGrid) -> PatternBasis:

@@ -159,5 +159,5 @@ def test_a_phase_without_a_known_structure_scatters_like_glass():
     part = hidden.scan(samples, [SCAN], conditions, [stream(0, "x")])[0]
     angles = 20.0 + 0.03 * np.arange(whole.size)
     witherite, rutile = np.abs(angles - 23.9) < 0.3, np.abs(angles - 27.45) < 0.1
-    assert part[witherite].max() < 0.1 * whole[witherite].max()
+    assert part[witherite].max() < 0.15 * whole[witherite].max()  # a hump, no line
     assert part[rutile].max() > 0.5 * whole[rutile].max()
