@@ -4,7 +4,9 @@ An episode is about one chemical system. A step proposes a structure - a prototy
 each of its places, a volume and a strain - which a machine-learned potential relaxes. If that
 converges to something sane that was not seen before in the episode, it scores 1 on the convex hull
 of the known phases, 0 from 0.1 eV/atom above it, up to 2 below it, and the reward is what the score
-adds to the best one of its composition. Elements score nothing.
+adds to the best one of its composition. Elements score nothing. A composition that no known phase
+has must be within 0.025 eV/atom and differ from known and from rewarded ones: defects in large
+cells earn nothing (`labenv.tasks.structure_discovery.judge` has the rules and why).
 
 The oracle proposes the known compounds of the system (`oracle_actions`, `oracle_score`); the floor
 samples the action space. All energies are the potential's own, at 0 K.

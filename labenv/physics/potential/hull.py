@@ -103,6 +103,15 @@ class ReferenceHull:
         decomposition = {str(entry.name): float(share) for entry, share in parts.items()}
         return HullDistance(distance, decomposition, self.model_id)
 
+    def known_compositions(self) -> dict[str, dict[str, float]]:
+        """Return the atomic fractions of every phase of the table, by reduced formula."""
+        found: dict[str, dict[str, float]] = {}
+        for entry in self._diagram.all_entries:
+            atoms = float(entry.composition.num_atoms)
+            fractions = {str(e): float(n) / atoms for e, n in entry.composition.items()}
+            found[str(entry.composition.reduced_formula)] = fractions
+        return found
+
     def stable_phases(self) -> tuple[str, ...]:
         """Return the names of the phases on the hull, elements included."""
         return tuple(sorted(str(entry.name) for entry in self._diagram.stable_entries))

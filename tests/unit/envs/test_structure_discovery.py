@@ -226,3 +226,106 @@ def test_random_actions_rarely_fail_to_be_judged():
     outcomes = [given[4]["status"] for given in play(env, seed=1, steps=30)[1:]]
     assert outcomes.count("invalid") < 25
     assert np.isfinite(env._judge.total)
+
+
+# ------------------------------------------------------------------------------- farming
+
+
+def judged(judge, structure, above_ev=0.0):
+    """Judge a structure as if the potential had put it that far above the hull."""
+    from pymatgen.core.composition import Composition
+
+    from labenv.physics.potential.results import Relaxation
+
+    amounts = structure.composition.get_el_amt_dict()
+    energy = judge.hull._diagram.get_hull_energy_per_atom(Composition(amounts)) + above_ev
+    return judge.judge(
+        Relaxation("converged", "x", float(energy), 0.0, 0.0, 0.0, 1, structure.as_dict())
+    )
+
+
+def new_judge(system="Ba-Ti-O"):
+    from labenv.physics.potential.hull import ReferenceHull
+
+    return Judge(ReferenceHull(system.split("-")))
+
+
+def rock_salt(repeats, vacancies=0, titanium=0):
+    from pymatgen.core.lattice import Lattice
+    from pymatgen.core.structure import Structure
+
+    half = np.full((3, 3), 2.8) - 2.8 * np.eye(3)
+    cell = Structure(Lattice(half), ["Ba", "O"], [[0, 0, 0], [0.5, 0.5, 0.5]])
+    cell.make_supercell(repeats)
+    oxygen = [i for i, site in enumerate(cell) if site.specie.symbol == "O"]
+    barium = [i for i, site in enumerate(cell) if site.specie.symbol == "Ba"]
+    for i in barium[:titanium]:
+        cell.replace(i, "Ti")
+    cell.remove_sites(oxygen[:vacancies])
+    return cell
+
+
+@pytest.mark.parametrize("first", [False, True], ids=["host unseen", "host rewarded"])
+@pytest.mark.parametrize("repeats", [(3, 3, 3), (3, 3, 2), (2, 2, 3), (2, 2, 2), (3, 2, 1)])
+def test_a_host_with_one_atom_less_earns_nothing(repeats, first):
+    """Found by an adversary: each supercell opened an account; 11 points in 10 proposals."""
+    judge = new_judge()
+    if first:
+        assert judged(judge, rock_salt((1, 1, 1))).reward == pytest.approx(1.0)
+    verdict = judged(judge, rock_salt(repeats, vacancies=1), -0.03)
+    assert verdict.status == "new"
+    assert verdict.reward == 0.0
+    assert "too like BaO in composition" in verdict.message
+
+
+@pytest.mark.parametrize("repeats", [(3, 3, 3), (3, 3, 2), (2, 2, 3)])
+def test_a_host_with_one_atom_of_another_kind_earns_nothing(repeats):
+    assert judged(new_judge(), rock_salt(repeats, titanium=1), -0.02).reward == 0.0
+
+
+def test_nor_do_small_cells_just_above_the_hull():
+    """One of 8 or of 6 cations: 0.51 points before, at the energies that chgnet gives."""
+    assert judged(new_judge(), rock_salt((2, 2, 2), titanium=1), 0.0147).reward < 0.11
+    assert judged(new_judge(), rock_salt((3, 2, 1), titanium=1), 0.0496).reward == 0.0
+
+
+def test_a_composition_far_from_all_earns_its_score_once_and_keeps_its_neighbours_from_it():
+    judge = new_judge()
+    far = rock_salt((3, 1, 1), titanium=2)  # BaTi2O3, 0.125 from BaTi2O5
+    assert judged(judge, far).reward == pytest.approx(1.0)
+    assert judged(judge, rock_salt((4, 3, 2), titanium=16, vacancies=2)).reward == 0.0
+
+
+def test_a_new_composition_must_be_nearly_stable_and_a_known_one_as_before():
+    far = rock_salt((3, 1, 1), titanium=2)
+    assert judged(new_judge(), far, 0.0125).reward == pytest.approx(0.5)
+    assert judged(new_judge(), far, 0.03).reward == 0.0
+    assert judged(new_judge(), far, -0.05).reward == pytest.approx(1.5)
+    assert judged(new_judge(), rock_salt((1, 1, 1)), 0.05).reward == pytest.approx(0.5)
+
+
+def test_the_sum_of_all_rewards_is_bounded_whatever_is_proposed(monkeypatch):
+    """Ordered decorations, each on the hull as the potential would have it."""
+    from labenv.tasks.structure_discovery import judge as rules
+
+    monkeypatch.setattr(rules, "_matcher_fits", lambda *_: False)  # even if none were found out
+    judge, rng = new_judge(), np.random.default_rng(0)
+    totals = []
+    for _ in range(300):
+        titanium, vacancies = int(rng.integers(24)), int(rng.integers(20))
+        judged(judge, rock_salt((4, 3, 2), titanium=titanium, vacancies=vacancies))
+        totals.append(judge.total)
+    paid = list(judge.earned.values())
+    apart = [rules.composition_distance(a, b) for i, a in enumerate(paid) for b in paid[:i]]
+    assert min(apart) >= rules.SAME
+    assert totals[-1] < 30.0  # 280 compositions
+    assert totals[-1] - totals[150] < 0.5
+
+
+def test_the_same_crystal_under_other_settings_earns_nothing():
+    judge = new_judge()
+    assert judged(judge, rock_salt((1, 1, 1))).reward == pytest.approx(1.0)
+    crooked = rock_salt((2, 2, 1))
+    crooked.perturb(0.05)
+    assert judged(judge, rock_salt((2, 1, 3)), -0.01).status == "duplicate"
+    assert judged(judge, crooked, -0.01).reward == 0.0
