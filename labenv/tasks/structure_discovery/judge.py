@@ -10,7 +10,7 @@ A composition that is not one of the known phases' therefore earns by two rules 
 
 * it must differ. The *distance* of two compositions is the share of the atoms that would have to be
   exchanged to turn one into the other. Within `SAME` of a known phase (an element too), or of what
-  has earned in the episode, nothing is earned; from `APART` on everything; in between in proportion;
+  has earned in the episode, nothing is earned; from `APART` on all; in between in proportion;
 * it must be nearly stable: the score falls to 0 within `NEW_WINDOW_EV_PER_ATOM` above the hull.
 
 Points `SAME` apart are limited in number, hence so is the sum of all rewards, however many
