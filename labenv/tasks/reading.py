@@ -156,9 +156,9 @@ class PatternReader:
         """
         blind = unseen_phases(self.phases, grid)
         share = float(readings.unseen[row])
-        warnings = (_blind_text(blind, grid),) if blind else ()
+        warnings: list[str] = [_blind_text(blind, grid)] if blind else []
         if share > 0.0:
-            warnings += (_unseen_text(share),)
+            warnings.append(_unseen_text(share))
         formulas = _formulas(self.phases)
         fractions, uncertainties = readings.fractions[row], readings.uncertainties[row]
         found = tuple(
@@ -178,7 +178,7 @@ class PatternReader:
             goodness_of_fit=float(readings.goodness_of_fit[row]),
             r_wp=float(readings.r_wp[row]),
             method=f"{_METHOD}; {_OF_ALL if absolute else _OF_CRYSTALS}",
-            warnings=warnings,
+            warnings=tuple(warnings),
         )
 
 
