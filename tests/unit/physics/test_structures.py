@@ -25,6 +25,7 @@ NAMES = phase_library().names()
 SHORTEST_A = {
     frozenset({"O", "H"}): 0.90, frozenset({"C", "O"}): 1.20, frozenset({"O"}): 1.45,
     frozenset({"N", "H"}): 0.80, frozenset({"N", "O"}): 1.20, frozenset({"H"}): 1.30,
+    frozenset({"P", "O"}): 1.40,  # molecules of P4O10
 }  # fmt: skip
 SHORTEST_METAL_OXYGEN_A = 1.5
 LONGEST_METAL_OXYGEN_A = 3.2

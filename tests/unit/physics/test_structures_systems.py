@@ -29,9 +29,12 @@ UNIT_BOND_A = {
     "V": 1.803, "W": 1.921, "Y": 2.014, "Zn": 1.704, "Zr": 1.937,
 }  # fmt: skip
 OTHER_BONDS: dict[str, dict[str, float]] = {
-    "Pb": {"PbO2": 2.042, "Pb3O4": 2.08},
+    "Pb": {
+        **dict.fromkeys(("PbO2", "Ca2PbO4", "Sr2PbO4", "Ba2PbO4", "SrPbO3", "BaPbO3"), 2.042),
+        "Pb3O4": 2.08,
+    },
     "Cr": dict.fromkeys(("PbCrO4", "SrCrO4", "BaCrO4", "Na2CrO4", "CrO3"), 1.794),
-    "Cu": {"Cu2O": 1.593},
+    "Cu": dict.fromkeys(("Cu2O", "BaCu2O2", "SrCu2O2", "LaCuO2", "YCuO2"), 1.593),
 }
 SOFTNESS_A = 0.37
 SLACK = 0.2  # of the sum over a whole cell; a wrong site or setting moves it by more
