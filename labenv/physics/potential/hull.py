@@ -92,7 +92,7 @@ class ReferenceHull:
                 f"{', '.join(strange) or 'nothing'} is not of {'-'.join(sorted(self.elements))}"
             )
         composition: Any = Composition(amounts).fractional_composition
-        hull = float(self._diagram.get_hull_energy_per_atom(composition))
+        hull = self.energy_ev_per_atom(amounts)
         parts: Any = self._diagram.get_decomposition(composition)
         distance = energy_ev_per_atom - hull
         if distance < -DEEPEST_EV_PER_ATOM:
@@ -102,6 +102,12 @@ class ReferenceHull:
             )
         decomposition = {str(entry.name): float(share) for entry, share in parts.items()}
         return HullDistance(distance, decomposition, self.model_id)
+
+    def energy_ev_per_atom(self, amounts: Mapping[str, float]) -> float:
+        """Return the hull's energy at a composition, eV/atom; `amounts` of its elements."""
+        from pymatgen.core.composition import Composition
+
+        return float(self._diagram.get_hull_energy_per_atom(Composition(amounts)))
 
     def known_compositions(self) -> dict[str, dict[str, float]]:
         """Return the atomic fractions of every phase of the table, by reduced formula."""

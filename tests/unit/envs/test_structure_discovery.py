@@ -233,15 +233,11 @@ def test_random_actions_rarely_fail_to_be_judged():
 
 def judged(judge, structure, above_ev=0.0):
     """Judge a structure as if the potential had put it that far above the hull."""
-    from pymatgen.core.composition import Composition
-
     from labenv.physics.potential.results import Relaxation
 
     amounts = structure.composition.get_el_amt_dict()
-    energy = judge.hull._diagram.get_hull_energy_per_atom(Composition(amounts)) + above_ev
-    return judge.judge(
-        Relaxation("converged", "x", float(energy), 0.0, 0.0, 0.0, 1, structure.as_dict())
-    )
+    energy = judge.hull.energy_ev_per_atom(amounts) + above_ev
+    return judge.judge(Relaxation("converged", "x", energy, 0.0, 0.0, 0.0, 1, structure.as_dict()))
 
 
 def new_judge(system="Ba-Ti-O"):
