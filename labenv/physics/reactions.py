@@ -386,8 +386,11 @@ def _tables(
     ]
     constant = np.exp(exponent)
     for r, row in enumerate(rows):
+        if "bed_quotient" in row:
+            constant[r] = _between(constant[r], row["bed_quotient"], row["furnace_quotient"])
         if "one_way_at" in row:  # at that quotient of gases it stands still instead of turning
-            constant[r] = np.minimum(constant[r], 1.0 / float(row["one_way_at"]))
+            most = float(row.get("left_share", 1.0)) / float(row["one_way_at"])
+            constant[r] = np.minimum(constant[r], most)
     rate = _arrhenius(rows, grid, reference_k)
     if rate_factors is not None:
         rate = rate * rate_factors
@@ -407,6 +410,17 @@ def _tables(
             [[float(n in limit.phases) for n in names] for limit in melting], dtype=np.float64
         ).reshape(len(melting), len(names)),
     )
+
+
+def _between(constant: Floats, bed: float, furnace: float) -> Floats:
+    """Return exp(ΔG°/RT) such that the bed's quotient gives the lesser drive of bed and furnace.
+
+    Where the two gases drive the reaction in opposite directions it stands still.
+    """
+    by_bed, by_furnace = bed * constant, furnace * constant
+    forward = np.minimum(np.maximum(by_bed, by_furnace), 1.0)
+    backward = np.maximum(np.minimum(by_bed, by_furnace), 1.0)
+    return np.asarray(np.where(forward < 1.0, forward, backward) / bed)
 
 
 def _equation(row: Mapping[str, Any]) -> str:

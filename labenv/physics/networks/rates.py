@@ -19,7 +19,11 @@ The rules, each with what it rests on:
   is unstable in the gas around it; one that takes up oxygen does so above about 0.38 of its
   melting temperature, where oxygen moves along surfaces and boundaries (Hüttig's rule is 0.3).
 - *Supply.* What reaches the powder by diffusion limits what it can take up of a gas that is a
-  trace, as CO2 is in air and oxygen in argon.
+  trace, as CO2 is in air and oxygen in argon; and oxygen leaves into an inert gas no faster than its
+  equilibrium pressure drives it away.
+- *Bed.* Between grains that give off CO2 it stands higher than in the furnace, and keeps them from
+  giving off more; what takes it up has only what the furnace's gas brings. Between the two
+  temperatures of equilibrium a reaction stands still (`drive_in_bed`).
 - *Liquid.* Where partners melt together, contact is made thirty times as good.
 
 They are calibrated to few observations, and `SIGMA_LN` says how little they claim.
@@ -33,7 +37,11 @@ import numpy as np
 
 from labenv.physics.kinetics_kernel import REVERSE_CAP
 from labenv.physics.networks.enumeration import drive_j_mol_atom
-from labenv.physics.thermochemistry import GAS_CONSTANT_J_MOL_K, cation_amounts
+from labenv.physics.thermochemistry import (
+    GAS_CONSTANT_J_MOL_K,
+    STANDARD_PRESSURE_PA,
+    cation_amounts,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,6 +67,8 @@ ONSET_M2_S = 45e-9**2 / 7200.0  # x^2 = 2 D t with 45 nm in an hour
 SOLID_ACTIVATION = 36.0  # over R times the onset temperature
 OXIDATION = 0.38
 OXIDATION_M_S, OXIDATION_ACTIVATION = 1.0e-11, 18.0
+OXIDATION_SEEN_M_S = 3.0e-12  # a tenth of half a micrometre in four hours
+SCALE_M = 1.0e-7  # thickness at which a scale by the law of layers grows as fast as by that of surfaces
 RELEASE_M_S, RELEASE_ACTIVATION = 1.0e-11, 25.0
 HALF_DRIVE_J_MOL_ATOM = 1000.0
 RIVALRY_J_MOL_ATOM = 1500.0
@@ -69,7 +79,14 @@ BASIC = frozenset({"Li", "Na", "K", "Ca", "Sr", "Ba"})  # react as their carbona
 COMPOUND_MELTING = 0.85  # of the mean of the oxides it is made of
 WAITING = 10.0  # times slower than it could be, a reaction is no rival
 THRESHOLD = 80.0  # how steeply, over R times the threshold, a product that nucleates late sets in
+# Nitrates of sodium and potassium lose their nitrogen as NO and N2 too, which do not come back, so
+# that NO2's pressure does not hold them; the quotient over the constant is taken for this at most.
+LEFT_SHARE = 0.1
 CONDENSATION_K = 770.0  # CaHPO4 and NH4MnPO4 give pyrophosphates above 650-700 K
+# From where oxides take CO2 and water out of a gas, K: CaO from some 370 degC on (Bhatia & Perlmutter,
+# AIChE J. 29, 79 (1983)), Li2O above 200 degC (Mosqueda et al., Chem. Mater. 18 (2006)), others by
+# their basicity (estimates).
+UPTAKE_K = {"K": 370.0, "Na": 400.0, "Li": 500.0, "Ba": 500.0, "Sr": 580.0, "Ca": 640.0}
 GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
 # A gas diffuses to 3 mmol of powder through 2 cm of still gas over 3 cm2, D = 1.1e-4 m2/s of CO2 in
 # air at 900 K (Marrero & Mason, J. Phys. Chem. Ref. Data 1, 3 (1972)): 8e-8 1/s of the powder for
@@ -181,6 +198,9 @@ def reaction_row(
         "sigma_ln": SIGMA_LN,
         "source": ["estimate: labenv.physics.networks.rates"],
     }
+    leaves = alone and gas.get("NO2", 0.0) > 0.0
+    if leaves and phases[reaction.reactants[0][0]].leaves_from_k > 0.0:
+        row["left_share"] = LEFT_SHARE
     if not alone and gas.get("CO2", 0.0) > 0.0:
         row["co2_half_pa"] = 20000.0
     return row
@@ -209,9 +229,14 @@ def _alone(
         crossing = float(np.interp(0.0, np.sort(drive), grid[np.argsort(drive)]))
     else:
         crossing = float(grid[0] - 100.0) if drive[0] > 0.0 else float(grid[-1])
+    phase = potential.phases[reaction.reactants[0][0]]
+    if phase.leaves_from_k > 0.0 and gas.get("NO2", 0.0) > 0.0:
+        return _arrhenius(RELEASE_M_S, phase.leaves_from_k, RELEASE_ACTIVATION)
     if releases:  # forward gives gas off: from where it is unstable
         return _arrhenius(RELEASE_M_S, crossing, RELEASE_ACTIVATION)
     if sum(gas.values()) < -1e-9:
+        if phase.oxidises_from_k > 0.0:
+            return _arrhenius(OXIDATION_SEEN_M_S, phase.oxidises_from_k, RELEASE_ACTIVATION)
         return _arrhenius(OXIDATION_M_S, OXIDATION * melting_k, OXIDATION_ACTIVATION)
     return _arrhenius(OXIDATION_M_S, TAMMANN * melting_k, SOLID_ACTIVATION)
 
@@ -223,6 +248,7 @@ def rate_factors(
     mobility: Mobility,
     grid_k: Floats,
     pressures_pa: Mapping[str, float],
+    furnace_pa: Mapping[str, float] | None = None,
 ) -> Floats:
     """Return what drive, competition, liquids and supply make of each rate over temperature.
 
@@ -235,17 +261,27 @@ def rate_factors(
         rows: The same as rows of a system's file, see `reaction_row`.
         mobility: Melting temperatures and first liquids.
         grid_k: Temperatures, K, shape (K,).
-        pressures_pa: Of the gases around the powder, Pa.
+        pressures_pa: Of the gases between the grains, Pa.
+        furnace_pa: Of the gases in the furnace, Pa; the same where not given.
 
     Returns:
         Factors, shape (K, R).
     """
     if not reactions:
         return np.ones((grid_k.size, 0))
+    outside = pressures_pa if furnace_pa is None else furnace_pa
     drive = np.array([
-        np.interp(grid_k, potential.temperature_k, drive_j_mol_atom(potential, reaction))
-        for reaction in reactions
+        drive_in_bed(
+            np.interp(grid_k, potential.temperature_k, drive_j_mol_atom(potential, reaction)),
+            GAS_CONSTANT_J_MOL_K
+            * grid_k
+            * float(np.log(gas_quotient(row, pressures_pa) / gas_quotient(row, outside)))
+            / sum(n * potential.atoms[p] for p, n in reaction.reactants),
+        )
+        for reaction, row in zip(reactions, rows, strict=True)
     ])
+    leaving = np.array(["left_share" in row for row in rows])
+    drive[leaving] = np.maximum(drive[leaving], HALF_DRIVE_J_MOL_ATOM)
     ways = [
         _Way(reaction, row, direction, potential)
         for reaction, row in zip(reactions, rows, strict=True)
@@ -261,8 +297,12 @@ def rate_factors(
             factor *= _nucleation(phase, grid_k)
         if way.contact:
             factor *= _contact(way, mobility, grid_k)
+        elif way.backwards and way.taken.keys() & {"CO2", "H2O"}:
+            factor *= _uptake(way, grid_k, force)
+        elif way.backwards and "O2" in way.taken and way.reactants[0].oxidises_from_k > 0.0:
+            factor *= _oxidation(way, grid_k, force)
         alone.append(factor)
-        most.append(_supply(way, grid_k, force, pressures_pa))
+        most.append(_supply(way, grid_k, force, outside))
         # what waits for gas to come leaves the field to its rivals
         rival = np.where(factor <= WAITING * most[i], force, 0.0)
         best[way.contact] = np.maximum(best.get(way.contact, 0.0), rival)
@@ -296,11 +336,19 @@ class _Way:
         self.contact = frozenset(p for p, _ in left) if len(left) > 1 else frozenset()
         self.atoms = sum(n * potential.atoms[p] for p, n in reaction.reactants)
         self.row = row
-        self.taken = row["reactants" if direction > 0.0 else "products"]
+        self.taken, self.given = (row[k] for k in ("reactants", "products")[:: int(direction)])
 
     @property
     def backwards(self) -> bool:
+        """Whether it is the row read from right to left."""
         return self.direction < 0.0
+
+    def over_rate(self, grid_k: Floats, force: Floats) -> Floats:
+        """Return what the drive alone makes of the row's rate backwards, 1 forwards."""
+        if not self.backwards:
+            return np.ones(grid_k.size)
+        over = np.minimum(force * self.atoms / (GAS_CONSTANT_J_MOL_K * grid_k), 20.0)
+        return np.asarray(np.clip(np.expm1(over), 1e-3, REVERSE_CAP))
 
     def rate(self, grid_k: Floats) -> Floats:
         """Return the row's rate over temperature."""
@@ -338,21 +386,74 @@ def _contact(way: _Way, mobility: Mobility, grid_k: Floats) -> Floats:
     return np.asarray(factor)
 
 
+def _uptake(way: _Way, grid_k: Floats, force: Floats) -> Floats:
+    """Return the factor at which an oxide takes up CO2 or water at a rate of its own."""
+    metals = {e for phase in way.reactants for e in cation_amounts(phase.elements)}
+    from_k = max((UPTAKE_K.get(e, UPTAKE_K["Ca"]) for e in metals), default=UPTAKE_K["Ca"])
+    own = _arrhenius(OXIDATION_M_S, from_k, OXIDATION_ACTIVATION)
+    return _over(grid_k, *own) / (way.rate(grid_k) * way.over_rate(grid_k, force))
+
+
+def _oxidation(way: _Way, grid_k: Floats, force: Floats) -> Floats:
+    """Return the factor at which a phase whose onset was seen is oxidised, split up as it may be."""
+    own = _arrhenius(OXIDATION_SEEN_M_S, way.reactants[0].oxidises_from_k, RELEASE_ACTIVATION)
+    layer_m = SCALE_M if way.row["law"] == "layer" else 1.0
+    return layer_m * _over(grid_k, *own) / (way.rate(grid_k) * way.over_rate(grid_k, force))
+
+
 def _supply(way: _Way, grid_k: Floats, force: Floats, pressures_pa: Mapping[str, float]) -> Floats:
-    """Return the factor at which a reaction would use up the gas that reaches the powder."""
-    taken = [
-        pressures_pa[gas] / n
+    """Return the factor at which a reaction would use up the gas that reaches the powder.
+
+    Or, of oxygen given off into a gas that holds next to none, that at which it is carried away.
+    """
+    limits = [
+        np.full(grid_k.size, pressures_pa[gas] / n)
         for gas, n in way.taken.items()
         if pressures_pa.get(gas, TRACE_PA) < TRACE_PA
     ]
-    if not taken:
+    if "O2" in way.given and pressures_pa["O2"] < TRACE_PA:
+        n = way.given["O2"]
+        over = force * way.atoms / (n * GAS_CONSTANT_J_MOL_K * grid_k)
+        equilibrium_pa = pressures_pa["O2"] * np.exp(np.minimum(over, 60.0))
+        limits.append(np.where(equilibrium_pa < TRACE_PA, equilibrium_pa / n, np.inf))
+    if not limits:
         return np.full(grid_k.size, np.inf)
     most = SUPPLY_LAYER_M2_S_PA if way.row["law"] == "layer" else SUPPLY_SURFACE_M_S_PA
-    rate = way.rate(grid_k)
-    if way.backwards:
-        over = np.minimum(force * way.atoms / (GAS_CONSTANT_J_MOL_K * grid_k), 20.0)
-        rate *= np.clip(np.expm1(over), 1e-3, REVERSE_CAP)
-    return np.asarray(most * min(taken) / rate)
+    rate = way.rate(grid_k) * way.over_rate(grid_k, force)
+    return np.asarray(most * np.min(limits, axis=0) / rate)
+
+
+def gas_quotient(row: Mapping[str, Any], pressures_pa: Mapping[str, float]) -> float:
+    """Return the gases' share of a reaction's quotient.
+
+    Args:
+        row: As `reaction_row` makes it.
+        pressures_pa: Of the gases, Pa.
+
+    Returns:
+        The product of pressures over 1 bar, to the power of the moles given off.
+    """
+    quotient = 1.0
+    for side, sign in (("products", 1.0), ("reactants", -1.0)):
+        for name, n in row[side].items():
+            if name in pressures_pa:
+                quotient *= (pressures_pa[name] / STANDARD_PRESSURE_PA) ** (sign * n)
+    return quotient
+
+
+def drive_in_bed(bed: Floats, outside_more: Floats) -> Floats:
+    """Return the drive of a reaction between grains where one gas stands higher than outside.
+
+    Args:
+        bed: Drive at the pressures between the grains, any shape.
+        outside_more: By how much it is more at the furnace's pressures, same shape.
+
+    Returns:
+        The lesser of both, 0 where they contradict each other.
+    """
+    outside = bed + outside_more
+    lesser = np.where(np.abs(bed) < np.abs(outside), bed, outside)
+    return np.where(bed * outside > 0.0, lesser, 0.0)
 
 
 def one_way(reaction_row: Mapping[str, Any], cations: set[str]) -> bool:
@@ -383,4 +484,12 @@ def growth_row(phase: TabulatedSubstance, mobility: Mobility) -> dict[str, float
     return {"size_m": float(np.cbrt(cube)), "activation_j_mol": activation}
 
 
-__all__ = ["REFERENCE_K", "Mobility", "growth_row", "rate_factors", "reaction_row"]
+__all__ = [
+    "REFERENCE_K",
+    "Mobility",
+    "drive_in_bed",
+    "gas_quotient",
+    "growth_row",
+    "rate_factors",
+    "reaction_row",
+]

@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 _FOLDER = resources.files("labenv.physics") / "data" / "thermochemistry"
 BELOW_GRID_K = 5.0  # room temperature lies just below the tables' first temperature
 HIGHEST_K = 2300.0
+# What files say of substances by tables of their own, see `TabulatedSubstance`.
+SEEN = ("onset_k", "hindered", "forms_from_k", "oxidises_from_k", "leaves_from_k")
 CP_BEYOND_J_MOL_K = 25.5  # per mole of atoms, by Dulong & Petit with a little expansion
 
 
@@ -61,6 +63,10 @@ class TabulatedSubstance:
         hindered: Factor on the rates of its formation, below 1 where it is known not to nucleate.
         forms_from_k: Temperature from which it forms in an hour where that is far above where it is
             stable, K; 0 for no such threshold.
+        oxidises_from_k: Temperature at which its fine powder was seen to begin to take up oxygen
+            (a tenth in some hours), K; 0 for the rule.
+        leaves_from_k: Temperature from which a nitrate loses its nitrogen for good, K; 0 for where
+            it is unstable under the pressure of NO2.
         uncertainty_j_mol_k: What a kelvin above room temperature adds to the uncertainty,
             J/(mol K); above 0 where heat capacity and entropy are those of the reactants.
     """
@@ -78,6 +84,8 @@ class TabulatedSubstance:
     onset_k: float | None = None
     hindered: float = 1.0
     forms_from_k: float = 0.0
+    oxidises_from_k: float = 0.0
+    leaves_from_k: float = 0.0
     uncertainty_j_mol_k: float = 0.0
 
     @property
@@ -255,9 +263,6 @@ def build_table(
     """
     grid = np.array(tabulated["grid_k"])
     melting_k = _joined(systems, "melting_k")
-    onset_k = _joined(systems, "onset_k")
-    hindered = _joined(systems, "hindered")
-    forms_from_k = _joined(systems, "forms_from_k")
     found: dict[str, TabulatedSubstance] = {}
     for row in tabulated["substances"]:
         gas = row["state"] == "gas"
@@ -298,14 +303,10 @@ def build_table(
     tabulated_names = set(found)
     _add_rows(found, waiting, grid)
     _drop_replaced(found, tabulated_names, {row["name"] for _, row, _ in waiting})
-    for name in (onset_k.keys() | hindered.keys() | forms_from_k.keys()) & found.keys():
-        substance = found[name]
-        found[name] = replace(
-            substance,
-            onset_k=onset_k.get(name, substance.onset_k),
-            hindered=hindered.get(name, substance.hindered),
-            forms_from_k=forms_from_k.get(name, substance.forms_from_k),
-        )
+    for key in SEEN:
+        for name, value in _joined(systems, key).items():
+            if name in found:
+                found[name] = replace(found[name], **{key: value})
     return SubstanceTable(found, tuple(eutectics), tuple(contacts), titles)
 
 
