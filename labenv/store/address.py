@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from sqlalchemy.engine import URL, make_url
@@ -9,6 +10,7 @@ from sqlalchemy.exc import ArgumentError
 
 from labenv_schemas.errors import StoreError
 
+_ALMOST_URL = re.compile(r"((?:sqlite|postgres(?:ql)?|mysql|mariadb)(?:\+\w+)?):(.+)", re.I | re.S)
 # SQLAlchemy 2.0 and 2.1 differ in the driver that a bare "postgresql" means.
 _DRIVERS = {"postgres": "postgresql+psycopg", "postgresql": "postgresql+psycopg"}
 
@@ -29,6 +31,7 @@ def read_address(address: str | Path) -> URL:
     if not text:
         raise StoreError("no store was named; give the path of a file, such as 'runs/lab.db'")
     if "://" not in text:
+        _check_slashes(text)
         if text in {":memory:", "sqlite:"}:
             raise StoreError(f"{text!r}: a store in memory could not be resumed; give a path")
         return _sqlite_url(text)
@@ -104,6 +107,24 @@ def _sqlite_url(database: str) -> URL:
         raise StoreError(f"{database!r}: a store is a plain file; give its path")
     path = Path(database).expanduser().absolute()
     return URL.create("sqlite+pysqlite", database=str(path))
+
+
+def _check_slashes(text: str) -> None:
+    """Refuse a URL with a slash too few, which would be taken for a path.
+
+    Raises:
+        StoreError: With what to write; passwords are not repeated.
+    """
+    found = _ALMOST_URL.match(text)
+    if found is None:
+        return
+    scheme, rest = found[1].lower(), found[2]
+    if scheme.startswith("sqlite"):
+        right = f"'sqlite:///{rest}', or the path alone, {rest!r}"
+        raise StoreError(f"store {text!r}: slashes are missing after 'sqlite:'; write {right}")
+    raise StoreError(
+        f"store {scheme}:...: slashes are missing; write '{scheme}://user:password@host/database'"
+    )
 
 
 def _scheme(text: str) -> str:

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 _UNDEFINED = "xyznmδεη"
 # Elements that a formula typed in one case is likely to hold: no short-lived ones.
@@ -15,6 +19,31 @@ _LIKELY = frozenset([
     *("Au", "Hg", "Tl", "Pb", "Bi", "Th", "U"),
 ])
 _LONGEST_GUESS = 40  # characters
+_ISOTOPES_SPAN = 0.15  # isotopes in use (13C, 18O, 6Li) lie within this share of the atomic weight
+
+
+def isotope_hint(text: str, masses: Mapping[str, float]) -> str:
+    """Return a message about a number in front that may count nucleons and not formula units.
+
+    Args:
+        text: A formula of one part.
+        masses: Element symbol to atomic weight, u.
+
+    Returns:
+        The message; empty where the number is far from the weight of the atom it stands before.
+    """
+    match = re.match(r"\[?(\d+)\]?([A-Z][a-z]?)", text, re.ASCII)
+    if match is None or match[2] not in masses or match[2] == "H":  # 2H2O: waters; 2H is D
+        return ""
+    number, symbol = match.groups()
+    if abs(int(number) - masses[symbol]) > max(1.0, _ISOTOPES_SPAN * masses[symbol]):
+        return ""
+    plain = text.replace("[", "", 1).replace("]", "", 1) if text.startswith("[") else text
+    rest = plain.removeprefix(number)
+    return (
+        f"the isotope {symbol}-{number}, or {number} of {rest}? isotopes other than D have no "
+        f"place in a formula; write {rest}"
+    )
 
 
 def why_unreadable(character: str, given: str) -> str:

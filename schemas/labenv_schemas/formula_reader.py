@@ -11,7 +11,7 @@ import re
 from fractions import Fraction
 from functools import cache
 
-from labenv_schemas.formula_hints import not_an_element, why_unreadable
+from labenv_schemas.formula_hints import isotope_hint, not_an_element, why_unreadable
 
 _LARGEST_AMOUNT = 1_000_000
 _FRACTIONS = {"½": "1/2", "⅓": "1/3", "⅔": "2/3", "¼": "1/4", "¾": "3/4", "⅕": "1/5", "⅛": "1/8"}
@@ -49,14 +49,19 @@ def read_formula(given: str) -> tuple[dict[str, float], int]:
     if re.fullmatch(r"\d+[A-Z][a-z]?", text, re.ASCII):
         raise ValueError(f"{given!r}: an isotope or a number of atoms? write atoms as in C60")
     total: dict[str, Fraction] = {}
-    for part in _adduct_parts(text, given):
+    parts = _adduct_parts(text, given)
+    if len(parts) == 1 and (hint := isotope_hint(text, atomic_masses())):
+        raise ValueError(f"{given!r}: {hint}")
+    for part in parts:
         match = re.fullmatch(rf"({_COUNT})?(.+)", part, re.ASCII)
         if match is None:
             raise ValueError(f"{given!r}: nothing stands on one side of the dot")
         multiple = _amount(match.group(1) or "1", given)
+        if multiple == 0 and "." not in part:
+            raise ValueError(_nothing_of(match.group(2), given))
         for element, amount in _Tally(given).read(match.group(2)).items():
             total[element] = total.get(element, Fraction(0)) + multiple * amount
-    amounts = {element: float(amount) for element, amount in total.items() if amount > 0}
+    amounts = {element: float(amount) for element, amount in total.items()}
     if not amounts:
         raise ValueError(f"{given!r} holds no atoms")
     if max(amounts.values()) > _LARGEST_AMOUNT:
@@ -141,6 +146,10 @@ def _two_readings(given: str, before: str, after: str) -> str:
     )
 
 
+def _nothing_of(what: str, given: str) -> str:
+    return f"{given!r}: 0 of {what}; leave out what is not there"
+
+
 def _amount(digits: str, given: str) -> Fraction:
     try:
         return Fraction(digits)
@@ -180,7 +189,10 @@ class _Tally:
     def _multiply(self, number: str) -> None:
         if self.waiting is None:
             raise ValueError(f"{self.given!r}: the number {number} follows no element or bracket")
-        self._settle(_amount(number, self.given))
+        amount = _amount(number, self.given)
+        if amount == 0 and "." not in number:  # 0.0 is what the end of a series is printed as
+            raise ValueError(_nothing_of(", ".join(self.waiting), self.given))
+        self._settle(amount)
 
     def _settle(self, multiple: Fraction) -> None:
         level = self.levels[-1]

@@ -79,7 +79,18 @@ _WORDS = {
     *("secs", "sec", "days", "day", "weeks", "week", "bar", "torr", "atm", "gram", "grams"),
     *("tesla", "gauss", "oersted", "mole", "moles", "mol", "pascal", "meter", "metre"),
 }  # known whatever their case
+# What laboratories write for one unit and dictionaries of units take for another.
+_TWO_MEANINGS = {
+    "gr": "'gr', which is grams to some and grains to others",
+    "gm": "'gm', which is grams to some and gigametres to others",
+    "kgr": "'kgr', which is no unit but kilograms to some",
+    "mgr": "'mgr', which is no unit but milligrams to some",
+}
 _SAFE = re.compile(r"(?:[A-Za-z_%/()]|\*(?!\*)|\*\*-?[1-4](?![0-9A-Za-z*])|(?<=H)2(?=O)| )+")
+
+
+class AmbiguousUnitError(ValueError):
+    """A spelling that stands for two units, which no reader should choose between."""
 
 
 @lru_cache(maxsize=1024)
@@ -94,11 +105,14 @@ def scale_to_si(unit_text: str, unit: str) -> tuple[float, float]:
         Factor and offset: the number wanted is ``number * factor + offset``.
 
     Raises:
-        ValueError: If the text is no unit, or one of another dimension; the message says which.
+        AmbiguousUnitError: If the text stands for two units; the message says which.
+        ValueError: If the text is no unit, or one of another dimension.
     """
     if len(unit_text) > _LONGEST:
         raise ValueError("the unit is too long to be one")
     text = _spell(unit_text, unit)
+    if text.lower() in _TWO_MEANINGS:
+        raise AmbiguousUnitError(_TWO_MEANINGS[text.lower()])
     known = COMMON_UNITS.get(unit, {}).get(text)
     if known is not None:
         return known

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from pydantic_core import core_schema
 
-from labenv_schemas.unit_text import scale_to_si
+from labenv_schemas.unit_text import AmbiguousUnitError, scale_to_si
 
 if TYPE_CHECKING:
     from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler
@@ -100,6 +100,8 @@ def parse_quantity(value: object, unit: str) -> float:
     finite = _finite(number, value, unit)
     try:
         factor, offset = scale_to_si(unit_text, unit)
+    except AmbiguousUnitError as fault:
+        raise ValueError(_refusal(value, f"has {fault}", unit)) from None
     except ValueError:
         raise ValueError(_refusal(value, _wrong_unit(unit_text, unit), unit)) from None
     return _finite(finite * factor + offset, value, unit)

@@ -54,6 +54,8 @@ HALF_WATER = {"Ca": 1, "S": 1, "O": 4.5, "H": 1}
         ("((NH4)2SO4)", {"N": 2, "H": 8, "S": 1, "O": 4}),
         ("K4[Fe(CN)6]·3H2O", {"K": 4, "Fe": 1, "C": 6, "N": 6, "H": 6, "O": 3}),
         ("NaN3", {"Na": 1, "N": 3}),
+        ("2H2O", {"H": 4, "O": 2}),
+        ("3CaO·Al2O3", {"Ca": 3, "Al": 2, "O": 6}),
     ],
 )
 def test_readings(text, amounts):
@@ -93,6 +95,12 @@ def test_a_charge_takes_no_atoms():
         ("Al2O3.2SiO2.2H2O", "two parts"),
         ("La1.85Sr0.15CuO4.2H2O", "two parts"),
         ("SO42-", "write it after a caret"),
+        ("Ba0TiO3", "'Ba0TiO3': 0 of Ba; leave out"),
+        ("TiO2(OH)0", "0 of O, H; leave out"),
+        ("CaSO4·0H2O", "0 of H2O; leave out"),
+        ("13CO2", "the isotope C-13, or 13 of CO2.* write CO2$"),
+        ("[13]CO2", "the isotope C-13.* write CO2$"),
+        ("18O2", "the isotope O-18"),
         ("A2D2O7", "'A' is not an element"),
         ("ABO3", "'A' is not an element"),
         ("Ln2O3", "'Ln' is not an element"),

@@ -108,6 +108,9 @@ def test_a_bare_number_is_refused_with_what_to_write(value):
     ("value", "unit", "message"),
     [
         ("1100", "K", "has no unit"),
+        ("5 gr", "kg", "grams to some and grains to others; write '2.5 g'"),
+        ("5 Gr", "kg", "grams to some and grains to others"),
+        ("5 gm", "kg", "grams to some and gigametres"),
         ("", "K", "not a finite number with a unit"),
         ("K", "K", "not a finite number with a unit"),
         ("room temperature", "K", "not a finite number with a unit"),
