@@ -1,7 +1,8 @@
 """Which targets the simulator knows: metals, powders, thermochemistry and structures of a formula.
 
 A target outside the domain is refused with what is missing, so that nobody learns from a simulator
-that does not know its substance.
+that does not know its substance. So is one whose diffraction pattern another phase of its network
+has too: a score would pay for either.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from labenv.lab.shelf import load_shelf
 from labenv.physics.structures.library import phase_library
 from labenv.physics.systems import MOST_METALS, load_system, metals_of, system_name
 from labenv.physics.thermochemistry.sources import substance_table
+from labenv.tasks.synthesis.telling import indistinguishable
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 from labenv_schemas.formula import parse_formula
 
@@ -79,6 +81,14 @@ def resolve_target(formula: str) -> Target:
     slugs = tuple(dict.fromkeys(s for p in alike if (s := system.structures[p]) in library))
     if not slugs:
         raise ConfigError(_outside(formula, "no crystal structure of it is in the library"))
+    others = dict.fromkeys(s for s in system.structures if s in library and s not in slugs)
+    twins = indistinguishable(slugs, others)
+    if twins:
+        raise ConfigError(
+            _outside(
+                formula, f"no scan of a powder tells it from {', '.join(twins)}, which may form"
+            )
+        )
     return Target(
         formula=formula,
         system=system.name,

@@ -93,6 +93,13 @@ def test_targets_outside_the_domain_say_what_is_missing(target: object, message:
         make_task("synthesis", target=target)
 
 
+def test_a_target_that_no_scan_tells_from_another_phase_is_refused() -> None:
+    """Random plans toward CoFe2O4 scored 0.42 for Fe3O4 between cobalt oxides."""
+    with pytest.raises(ConfigError, match="no scan of a powder tells it from magnetite"):
+        resolve_target("CoFe2O4")
+    assert resolve_target("NiFe2O4").phases == ("NiFe2O4",)
+
+
 def test_batio3_keeps_the_system_made_by_hand() -> None:
     made, known = make_task("synthesis", target="BaTiO3"), make_task("batio3-synthesis")
     assert made.spec == known.spec
