@@ -13,6 +13,7 @@ from labenv.cli.output import (
     print_json,
     print_lines,
     print_table,
+    tell,
 )
 from labenv.cli.words import split_list
 from labenv_schemas.errors import ConfigError
@@ -25,6 +26,12 @@ if TYPE_CHECKING:
 
 ROOM_AIR_WATER_PA = 1000.0  # 45 % relative humidity at 20 degC
 DRY_GAS_WATER_PA = 1.0  # a few ppm, as bottled gases have
+LEAST_SHOWN, MOST_MINUTES = 5e-4, 600.0
+USAGE = 2  # the exit code of wrong input
+OUTSIDE = {
+    "unknown_substance": "unknown substance",
+    "outside_domain": "outside the simulator's domain",
+}
 EXAMPLES = examples(
     'labenv predict "BaCO3:1,TiO2:1" --temperature 1100degC --time 4h',
     'labenv predict "Fe2O3:5,Y2O3:3" --temperature 1300degC --time 12h --atmosphere oxygen',
@@ -70,8 +77,12 @@ def predict(  # noqa: PLR0913 - one parameter an option
     prediction = predict_firing(firing)
     if format_ is OutputFormat.JSON:
         print_json(prediction_json(prediction))
-    else:
+    elif prediction.in_domain:
         _print(prediction)
+    if not prediction.in_domain:
+        what = OUTSIDE.get(prediction.status, prediction.status)
+        tell(f"{what}: {'; '.join(prediction.notes)}")
+        raise typer.Exit(USAGE)
 
 
 def mixture_amounts(text: str) -> dict[str, float]:
@@ -122,8 +133,9 @@ def prediction_json(prediction: Prediction) -> dict[str, object]:
     Returns:
         What ``labenv predict --format json`` prints.
     """
+    known = prediction.in_domain
     return {
-        "status": "ok" if prediction.in_domain else "outside_domain",
+        "status": prediction.status,
         "main_product": prediction.main_product,
         "phases": [
             {
@@ -131,59 +143,92 @@ def prediction_json(prediction: Prediction) -> dict[str, object]:
                 "weight_fraction": round(p.weight_fraction, 5),
                 "low": round(p.low, 5),
                 "high": round(p.high, 5),
+                "end_of_hold": round(p.held, 5),
                 "equilibrium": round(p.equilibrium, 5),
                 "estimated_thermochemistry": p.estimate,
             }
             for p in prediction.phases
         ],
+        "others": {
+            "weight_fraction": round(prediction.others.weight_fraction, 5),
+            "end_of_hold": round(prediction.others.held, 5),
+            "equilibrium": round(prediction.others.equilibrium, 5),
+        },
+        "residue": round(prediction.residue, 5) if known else None,
+        "mass_change": round(prediction.mass_change, 5) if known else None,
+        "heat_j_per_g": round(prediction.heat_j_g, 1) if known else None,
         "path": [
             {
                 "time_s": round(e.time_s, 1),
                 "temperature_k": round(e.temperature_k, 1),
+                "stage": e.stage,
                 "phase": e.phase,
                 "event": e.event,
             }
             for e in prediction.path
         ],
         "limited_by": prediction.limited_by,
-        "mass_change": round(prediction.mass_change, 5),
-        "heat_j_per_g": round(prediction.heat_j_g, 1),
+        "on_cooling": prediction.on_cooling,
+        "domain_flags": [{"kind": flag.kind, "text": flag.text} for flag in prediction.flags],
         "notes": list(prediction.notes),
     }
 
 
 def _print(prediction: Prediction) -> None:
-    if not prediction.in_domain:
-        print_lines("outside the simulator's domain: " + "; ".join(prediction.notes))
-        return
+    if prediction.residue > 0.0:
+        _print_phases(prediction)
+    else:
+        print_lines("nothing left: all of the powder has evaporated")
+    lines = ["", "path:"]
+    lines += [
+        f"  {_clock(e.time_s):>8}  {e.temperature_k - 273.15:5.0f} degC  {e.stage:7}  "
+        f"{e.phase} {e.event}"
+        for e in prediction.path
+    ] or ["  nothing happens"]
+    lines += ["", f"limited by: {prediction.limited_by}"]
+    if prediction.on_cooling:
+        lines += [f"on cooling: {prediction.on_cooling}"]
+    lines += [
+        f"mass change: {100.0 * prediction.mass_change:+.2f} %, residue: "
+        f"{100.0 * prediction.residue:.2f} % of what was weighed in, "
+        f"heat taken up: {prediction.heat_j_g:.0f} J/g"
+    ]
+    lines += [f"warning: {flag.text}" for flag in prediction.flags]
+    lines += [f"note: {note}" for note in prediction.notes]
+    print_lines(*lines)
+
+
+def _print_phases(prediction: Prediction) -> None:
     rows = [
         {
             "phase": p.name,
             "share": f"{100 * p.weight_fraction:.1f}",
             "spread": f"{100 * p.low:.1f} to {100 * p.high:.1f}",
+            "held": f"{100 * p.held:.1f}",
             "equilibrium": f"{100 * p.equilibrium:.1f}",
         }
         for p in prediction.phases
     ]
+    if max(prediction.others) >= LEAST_SHOWN:
+        rest = [f"{100 * share:.1f}" for share in prediction.others]
+        rows += [
+            {"phase": "others", "share": rest[0], "spread": "", "held": rest[1]}
+            | {"equilibrium": rest[2]}
+        ]
     columns = {
         "phase": "phase",
         "share": "wt %",
         "spread": "wt % (10th to 90th percentile)",
+        "held": "wt % at the end of the hold",
         "equilibrium": "wt % at equilibrium",
     }
-    print_table(rows, columns, numbers=frozenset({"share", "spread", "equilibrium"}))
-    lines = ["", "path:"]
-    lines += [
-        f"  {e.time_s / 60:6.0f} min  {e.temperature_k - 273.15:5.0f} degC  {e.phase} {e.event}"
-        for e in prediction.path
-    ] or ["  nothing happens"]
-    lines += ["", f"limited by: {prediction.limited_by}"]
-    lines += [
-        f"mass change: {100.0 * prediction.mass_change:+.2f} %, "
-        f"heat taken up: {prediction.heat_j_g:.0f} J/g"
-    ]
-    lines += [f"note: {note}" for note in prediction.notes]
-    print_lines(*lines)
+    print_table(rows, columns, numbers=frozenset(columns.keys() - {"phase"}))
+
+
+def _clock(time_s: float) -> str:
+    """Return a time in minutes, or in hours where these are many."""
+    minutes = time_s / 60.0
+    return f"{minutes:.0f} min" if minutes < MOST_MINUTES else f"{minutes / 60.0:.1f} h"
 
 
 __all__ = ["EXAMPLES", "mixture_amounts", "predict", "prediction_json"]

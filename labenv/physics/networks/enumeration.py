@@ -5,6 +5,7 @@ Every reaction conserves the cations exactly; the gas gives or takes the rest. C
 - one phase into one, two or three others (decomposition, oxidation, reduction, transformation);
 - two phases in contact into each compound between them, or into pairs of compounds that the line
   between them crosses;
+- an oxide and a substance without oxygen that was weighed in, which takes its oxygen (thermite);
 - three phases into the compound that their triangle holds: the precursors, and those that are most
   stable with and without other compounds as rich as it.
 
@@ -13,12 +14,16 @@ Of the many that balance, those are kept that lower the energy most at some temp
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from labenv.physics.thermochemistry import GAS_ELEMENTS
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from labenv.physics.networks.grand_potential import GrandPotential
@@ -64,27 +69,38 @@ def enumerate_reactions(potential: GrandPotential, precursors: tuple[int, ...]) 
     Returns:
         Reactions, each once and in one direction.
     """
-    found: dict[frozenset[tuple[int, int]], Candidate] = {}
+    # contacts first: what decomposes into phases that react with one another is their reverse
+    every = _pairs(potential)
+    if len(potential.cations) >= 3:
+        every += _triples(potential, precursors)
+    every += _exchanges(potential, precursors)
+    every += _alone(potential)
+    return merged([
+        [
+            reaction
+            for reaction in every
+            if np.max(np.abs(drive_j_mol_atom(potential, reaction))) >= _LEAST_DRIVE_J_MOL_ATOM
+        ]
+    ])
 
-    def add(reaction: Candidate) -> None:
-        if np.max(np.abs(drive_j_mol_atom(potential, reaction))) < _LEAST_DRIVE_J_MOL_ATOM:
-            return
-        # the same phases on the same sides, whichever way it was found
+
+def merged(lists: Iterable[Iterable[Candidate]]) -> list[Candidate]:
+    """Return the reactions of several lists, each once, in the direction it is first found in.
+
+    Args:
+        lists: Of reactions between the same phases.
+
+    Returns:
+        Reactions that differ in the phases of a side.
+    """
+    found: dict[frozenset[tuple[int, int]], Candidate] = {}
+    for reaction in (reaction for one in lists for reaction in one):
         sides = frozenset(
             [(p, -1) for p, _ in reaction.reactants] + [(p, 1) for p, _ in reaction.products]
         )
         turned = frozenset((p, -side) for p, side in sides)
         if sides not in found and turned not in found:
             found[sides] = reaction
-
-    # contacts first: what decomposes into phases that react with one another is their reverse
-    for reaction in _pairs(potential):
-        add(reaction)
-    if len(potential.cations) >= 3:
-        for reaction in _triples(potential, precursors):
-            add(reaction)
-    for reaction in _alone(potential):
-        add(reaction)
     return list(found.values())
 
 
@@ -139,6 +155,38 @@ def _pairs(potential: GrandPotential) -> list[Candidate]:
         found += singles
         if len(potential.cations) >= 3:
             found += _double_products(potential, a, b)
+    return found
+
+
+def _exchanges(potential: GrandPotential, precursors: tuple[int, ...]) -> list[Candidate]:
+    """Return the reactions in which a reducing precursor takes over an oxide's oxygen.
+
+    None of them needs the gas: oxygen balances between the solids.
+    """
+    elements = [phase.elements for phase in potential.phases]
+    share = potential.counts / potential.counts.sum(axis=1, keepdims=True)
+    gas = set(GAS_ELEMENTS) - {"O"}
+    plain = [p for p, e in enumerate(elements) if not gas & e.keys()]
+    oxygen = np.array([e.get("O", 0.0) for e in elements]) / potential.counts.sum(axis=1)
+
+    def as_(p: int, less: bool) -> list[int]:
+        """Return the phases of the same cations with less, or more, oxygen."""
+        sign = -1.0 if less else 1.0
+        alike = [q for q in plain if np.abs(share[p] - share[q]).max() < _TINY]
+        return [q for q in alike if sign * (oxygen[q] - oxygen[p]) > _TINY]
+
+    found: list[Candidate] = []
+    for b in (p for p in precursors if p in plain and oxygen[p] == 0.0):
+        for a in (p for p in plain if oxygen[p] > 0.0 and not (share[p] * share[b]).any()):
+            for c, d in product(as_(a, less=True), as_(b, less=False)):
+                cations = potential.counts.sum(axis=1)
+                needed = (oxygen[a] - oxygen[c]) / oxygen[d]  # cations of b for each of a
+                found.append(
+                    Candidate(
+                        ((a, 1.0 / cations[a]), (b, needed / cations[b])),
+                        ((c, 1.0 / cations[c]), (d, needed / cations[d])),
+                    )
+                )
     return found
 
 
@@ -208,4 +256,4 @@ def _triples(potential: GrandPotential, precursors: tuple[int, ...]) -> list[Can
     return found
 
 
-__all__ = ["Candidate", "drive_j_mol_atom", "enumerate_reactions"]
+__all__ = ["Candidate", "drive_j_mol_atom", "enumerate_reactions", "merged"]

@@ -1,4 +1,9 @@
-"""A chemical system made on the spot from the precursors and the gas around them."""
+"""A chemical system made on the spot from the precursors and the gas around them.
+
+The gas decides twice: which phases and reactions matter, and how fast and which way each goes. A
+laboratory whose furnaces hold one gas today and another tomorrow needs the same phases and
+reactions throughout, so that these may be collected over several gases, and the rates made for one.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labenv.physics.networks.enumeration import Candidate, enumerate_reactions
+from labenv.physics.networks.enumeration import Candidate, enumerate_reactions, merged
 from labenv.physics.networks.grand_potential import (
     gases_given_off,
     grand_potential,
@@ -17,6 +22,7 @@ from labenv.physics.networks.grand_potential import (
 from labenv.physics.networks.rates import (
     REFERENCE_K,
     Mobility,
+    gas_quotient,
     growth_row,
     one_way,
     rate_factors,
@@ -30,7 +36,7 @@ from labenv.physics.networks.volatility import (
     vapour_names,
 )
 from labenv.physics.reactions import assemble_system, temperature_grid
-from labenv.physics.thermochemistry import GAS_ELEMENTS, STANDARD_PRESSURE_PA, cation_amounts
+from labenv.physics.thermochemistry import GAS_ELEMENTS, cation_amounts
 from labenv.physics.thermochemistry.sources import substance_table
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 
@@ -45,6 +51,8 @@ if TYPE_CHECKING:
 # Between grains that give off CO2 it stands higher than in the furnace; calibrated to CaCO3 powders
 # that decompose from about 650 degC in air, and BaCO3 with CuO that does not react below 800 degC.
 BED_PA = {"CO2": 700.0}
+LEAST_PA = 1e-3  # of a gas; below, what a furnace holds comes from its walls
+MOST_GAS_MOL = 6.0  # that a reaction as written exchanges, see `_of_moderate_size`
 MARGIN_J_MOL_ATOM = 4000.0
 MOST_PHASES = 40
 T_MIN_K, T_MAX_K = 298.15, 1800.0
@@ -78,13 +86,19 @@ class Surroundings:
     vessel: Vessel = "covered"
 
     def __post_init__(self) -> None:
-        """Refuse an unknown vessel.
+        """Refuse an unknown vessel and pressures that cannot be.
 
         Raises:
-            ConfigError: If it is none of `VESSELS`.
+            ConfigError: If the vessel is none of `VESSELS`, or a pressure is negative or not
+                finite.
         """
         if self.vessel not in VESSELS:
             raise ConfigError(f"no vessel {self.vessel!r}; there are {', '.join(VESSELS)}")
+        for name in ("o2_pa", "co2_pa", "h2o_pa", "other_pa"):
+            if not 0.0 <= getattr(self, name) < np.inf:
+                raise ConfigError(
+                    f"{name} must be finite and at least 0, got {getattr(self, name)}"
+                )
 
     def pressures_pa(self, weighed: Sequence[TabulatedSubstance]) -> dict[str, float]:
         """Return the pressures of the gases that a powder exchanges, as the furnace has them.
@@ -96,14 +110,14 @@ class Surroundings:
             Gas to pressure, Pa, in the order of the system's gases.
         """
         elements = {e for substance in weighed for e in substance.elements}
-        found = {"CO2": max(self.co2_pa, 1e-3), "O2": max(self.o2_pa, 1e-3)}
+        found = {"CO2": max(self.co2_pa, LEAST_PA), "O2": max(self.o2_pa, LEAST_PA)}
         if "H" in elements:
-            found["H2O"] = max(self.h2o_pa, 1e-3)
+            found["H2O"] = max(self.h2o_pa, LEAST_PA)
         if "N" in elements:
             ammonium = any({"N", "H"} <= set(substance.elements) for substance in weighed)
-            found["NH3" if ammonium else "NO2"] = self.other_pa
+            found["NH3" if ammonium else "NO2"] = max(self.other_pa, LEAST_PA)
         if self.vessel != "covered":
-            found.setdefault("H2O", max(self.h2o_pa, 1e-3))  # which hydroxides leave with
+            found.setdefault("H2O", max(self.h2o_pa, LEAST_PA))  # which hydroxides leave with
             found |= dict.fromkeys(vapour_names(substance_table(), elements), 0.0)
         return found
 
@@ -113,13 +127,16 @@ def generate_system(
     precursors: tuple[str, ...],
     surroundings: Surroundings = Surroundings(),
     source: Source = "combined",
+    over: tuple[Surroundings, ...] = (),
 ) -> ReactionSystem:
     """Return the chemical system that precursors span under a gas.
 
     Args:
         precursors: Names or formulas of substances with thermochemistry.
-        surroundings: The gas.
+        surroundings: The gas that the rates are for.
         source: Where the energies come from.
+        over: Gases whose phases and reactions the system has, `surroundings` alone if empty.
+            Systems over the same gases have the same phases and reactions in the same order.
 
     Returns:
         The system: phases near the hull at some temperature, and the reactions between them.
@@ -130,27 +147,58 @@ def generate_system(
             gas elements only.
     """
     table = substance_table(source)
-    weighed = [table.get(name) for name in precursors]
-    elements = {e for substance in weighed for e in substance.elements}
-    if surroundings.o2_pa > 0.0 or "O" in elements:  # traces in a good inert gas are soon used up
-        elements |= {"O", "C"}
-    _check_domain(weighed)
-    pressures = surroundings.pressures_pa(weighed)
+    names, reactions = _network(precursors, over or (surroundings,), source)
+    held = _held(precursors, surroundings, source)
+    phases = [table.substances[name] for name in names]
+    potential = grand_potential(table, phases, held[0])
+    return _system(table, potential, reactions, held, surroundings.vessel)
+
+
+def _held(
+    precursors: tuple[str, ...], surroundings: Surroundings, source: Source
+) -> tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]]:
+    """Return the pressures between the grains, those that the grains make, and the furnace's."""
+    weighed = [substance_table(source).get(name) for name in precursors]
     carbonate = any("C" in substance.elements for substance in weighed)
     bed = BED_PA if carbonate else {}
-    pressures = {gas: max(pa, bed.get(gas, 0.0)) for gas, pa in pressures.items()}
-    allowed = [p for p in table.within(elements) if p in weighed or _ordinary(p, pressures)]
-    everything = grand_potential(table, allowed, pressures)
+    furnace = surroundings.pressures_pa(weighed)
+    return {gas: max(pa, bed.get(gas, 0.0)) for gas, pa in furnace.items()}, bed, furnace
+
+
+@lru_cache(maxsize=64)
+def _network(
+    precursors: tuple[str, ...], gases: tuple[Surroundings, ...], source: Source
+) -> tuple[tuple[str, ...], tuple[Candidate, ...]]:
+    """Return the phases that matter under any of the gases, and the reactions between them."""
+    table = substance_table(source)
+    weighed = [table.get(name) for name in precursors]
+    _check_domain(weighed)
+    elements = {e for substance in weighed for e in substance.elements}
+    # traces of oxygen in a good inert gas are soon used up
+    if "O" in elements or any(gas.o2_pa > 0.0 for gas in gases):
+        elements |= {"O", "C"}
     names = [substance.name for substance in weighed]
-    potential = relevant(everything, names, MARGIN_J_MOL_ATOM)
-    if len(potential.phases) > MOST_PHASES:
+    everywhere: list[GrandPotential] = []
+    near: set[str] = set()
+    for gas in gases:
+        pressures = _held(precursors, gas, source)[0]
+        allowed = [p for p in table.within(elements) if p in weighed or _ordinary(p, pressures)]
+        everywhere.append(grand_potential(table, allowed, pressures))
+        always = [*names, *_left_by(weighed, allowed)]
+        matter = relevant(everywhere[-1], always, MARGIN_J_MOL_ATOM)
+        near |= {phase.name for phase in matter.phases}
+    kept = [
+        each.rows([p for p, phase in enumerate(each.phases) if phase.name in near])
+        for each in everywhere
+    ]
+    found, cations = tuple(phase.name for phase in kept[0].phases), "-".join(kept[0].cations)
+    if len(found) > MOST_PHASES:
         raise ConfigError(
-            f"{'-'.join(potential.cations)}: {len(potential.phases)} phases would have to be "
-            f"treated at once, {MOST_PHASES} at most; use fewer elements"
+            f"{cations}: {len(found)} phases would have to be treated at once, {MOST_PHASES} at "
+            "most; use fewer elements"
         )
-    position = {phase.name: p for p, phase in enumerate(potential.phases)}
-    reactions = enumerate_reactions(potential, tuple(position[name] for name in names))
-    return _system(table, potential, reactions, (pressures, bed), surroundings.vessel)
+    position = tuple(found.index(name) for name in names)
+    return found, tuple(merged([enumerate_reactions(each, position) for each in kept]))
 
 
 def _ordinary(phase: TabulatedSubstance, pressures: Mapping[str, float]) -> bool:
@@ -169,6 +217,15 @@ def _ordinary(phase: TabulatedSubstance, pressures: Mapping[str, float]) -> bool
     return not ("N" in counts and "H" not in counts and counts["O"] < 2.5 * counts["N"])
 
 
+def _left_by(
+    weighed: Sequence[TabulatedSubstance], allowed: Sequence[TabulatedSubstance]
+) -> list[str]:
+    """Return the oxides that nitrates leave first, though traces of CO2 would turn them to salts."""
+    nitrates = [s for s in weighed if "N" in s.elements and "H" not in s.elements]
+    metals = [set(cation_amounts(s.elements)) for s in nitrates if "O" in s.elements]
+    return [p.name for p in allowed if any(set(p.elements) == {*m, "O"} for m in metals)]
+
+
 def _check_domain(weighed: Sequence[TabulatedSubstance]) -> None:
     for substance in weighed:
         if not cation_amounts(substance.elements):
@@ -183,24 +240,28 @@ def _system(
     table: SubstanceTable,
     potential: GrandPotential,
     reactions: Sequence[Candidate],
-    gas_pa: tuple[Mapping[str, float], Mapping[str, float]],
+    gas_pa: tuple[Mapping[str, float], Mapping[str, float], Mapping[str, float]],
     vessel: Vessel,
 ) -> ReactionSystem:
-    mobility, (pressures, bed) = Mobility(table), gas_pa
+    mobility, (pressures, bed, furnace) = Mobility(table), gas_pa
     gases = [gas_substance(table, name) for name in pressures]
     rows: list[dict[str, Any]] = []
     kept: list[Candidate] = []
     for candidate in reactions:
-        reaction, gas = _oriented(candidate, _gas_balance(potential, candidate, tuple(pressures)))
+        balance = _gas_balance(potential, candidate, tuple(pressures))
+        reaction, gas = _of_moderate_size(*_oriented(candidate, balance))
         given, taken = sum(n > 0 for n in gas.values()), sum(n < 0 for n in gas.values())
         if given <= 3 and taken <= 3:
             row = reaction_row(potential, reaction, mobility, gas)
             if one_way(row, _cations_of(potential, reaction)):
-                row["one_way_at"] = _quotient(gas, pressures)
+                row["one_way_at"] = gas_quotient(row, pressures)
+            if bed.keys() & gas.keys():
+                row["bed_quotient"] = gas_quotient(row, pressures)
+                row["furnace_quotient"] = gas_quotient(row, furnace)
             rows.append(row)
             kept.append(reaction)
     grid_k = temperature_grid(T_MIN_K, T_MAX_K)
-    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures)
+    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures, furnace)
     leaving = escapes(table, potential, pressures, vessel, grid_k)
     rows += [escape.row for escape in leaving]
     factors = np.column_stack([factors, *(escape.factor for escape in leaving)])
@@ -235,9 +296,18 @@ def _cations_of(potential: GrandPotential, reaction: Candidate) -> set[str]:
     return {e for p, _ in reaction.reactants for e in cation_amounts(potential.phases[p].elements)}
 
 
-def _quotient(gas: Mapping[str, float], pressures: Mapping[str, float]) -> float:
-    """Return the gases' share of a reaction's quotient."""
-    return float(np.prod([(pressures[g] / STANDARD_PRESSURE_PA) ** n for g, n in gas.items()]))
+def _of_moderate_size(
+    reaction: Candidate, gas: Mapping[str, float]
+) -> tuple[Candidate, Mapping[str, float]]:
+    """Return a reaction with coefficients so small that powers of pressures stay within range.
+
+    A formula such as V25C22 burns with 40 moles of gas, and the quotient of that has 400 digits.
+    """
+    share = MOST_GAS_MOL / max([MOST_GAS_MOL, *(abs(n) for n in gas.values())])
+    if share == 1.0:
+        return reaction, gas
+    left, right = (tuple((p, share * n) for p, n in side) for side in reaction)
+    return Candidate(left, right), {name: share * n for name, n in gas.items()}
 
 
 def _oriented(

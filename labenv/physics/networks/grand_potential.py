@@ -79,6 +79,8 @@ class GrandPotential:
         """
         use = [p for p in range(len(self.phases)) if p not in without]
         amounts = np.zeros(len(self.phases))
+        if not use:
+            return np.full(len(self.phases), np.nan)
         found = least_cost(self.energy_j_mol[use, k], self.counts[use].T, composition)
         if found is None:
             return np.full(len(self.phases), np.nan)
