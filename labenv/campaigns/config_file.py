@@ -98,7 +98,13 @@ def parse_campaign(text: str, source: str = "campaign") -> CampaignConfig:
     try:
         config = CampaignConfig.model_validate(located.data)
     except ValidationError as error:
-        faults = [*explain(error, CampaignConfig, located.data), *_file_faults(located.data)]
+        own, twice = _file_faults(located.data), _named_twice(located.data, located)
+        faults = [
+            fault
+            for fault in explain(error, CampaignConfig, located.data)
+            if fault.path or not twice  # the model says of the whole file what we say by line
+        ]
+        faults += [*own, *twice]
         raise ConfigError(_by_line(faults, located, source)) from None
     wrong = [*_file_faults(located.data), *unknown_phases(config)]
     if wrong:
@@ -121,6 +127,25 @@ def _file_faults(data: dict[str, Any]) -> list[Fault]:
     elif "recipes" in data and "policy" in data:
         message = "recipes are replayed without a policy; leave out 'policy' or 'recipes'"
         faults.append(Fault(("policy",), "policy", message))
+    return faults
+
+
+def _named_twice(data: dict[str, Any], located: LocatedData) -> list[Fault]:
+    """Return a fault for every recipe that has the name of an earlier one."""
+    recipes = data.get("recipes")
+    faults: list[Fault] = []
+    first: dict[str, int] = {}
+    for place, recipe in enumerate(recipes if isinstance(recipes, list) else ()):
+        name = recipe.get("name") if isinstance(recipe, dict) else None
+        if not isinstance(name, str):
+            continue
+        earlier = first.setdefault(name, place)
+        if earlier != place:
+            line = located.line(("recipes", earlier, "name"))
+            message = (
+                f"recipe names must differ; {name!r} is that of recipes[{earlier}], line {line}"
+            )
+            faults.append(Fault(("recipes", place, "name"), f"recipes[{place}].name", message))
     return faults
 
 

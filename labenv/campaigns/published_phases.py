@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 from labenv_schemas.faults import Fault
+from labenv_schemas.suggestions import meant
 
 if TYPE_CHECKING:
     from labenv_schemas.campaign import CampaignConfig
+
+_ALIKE = 0.6  # names of phases are long and differ in their ends
 
 
 def unknown_phases(config: CampaignConfig) -> list[Fault]:
@@ -28,10 +30,10 @@ def unknown_phases(config: CampaignConfig) -> list[Fault]:
     for place, recipe in enumerate(config.recipes):
         for name in recipe.published.phases:
             if name not in known:
-                near = get_close_matches(name, known, n=1, cutoff=0.6)
-                meant = f"did you mean {near[0]!r}? " if near else ""
+                guess = meant(name, known, cutoff=_ALIKE)
+                hint = f"did you mean {guess!r}? " if guess else ""
                 message = (
-                    f"no phase of the task {config.task!r} is called {name!r}; {meant}(known: "
+                    f"no phase of the task {config.task!r} is called {name!r}; {hint}(known: "
                     f"{', '.join(known)}); what is not modelled belongs in 'statement'"
                 )
                 path = ("recipes", place, "published", "phases", name)

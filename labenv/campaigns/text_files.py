@@ -6,6 +6,7 @@ import codecs
 from typing import TYPE_CHECKING
 
 from labenv_schemas.errors import ConfigError
+from labenv_schemas.suggestions import meant
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,12 +70,11 @@ def _read_bytes(path: Path, what: str) -> bytes:
 
 def _neighbours(path: Path) -> str:
     """Return a hint with the YAML files that lie where the missing one was looked for."""
-    from difflib import get_close_matches
-
     if not path.parent.is_dir():
         return f" (there is no folder {path.parent})"
     names = sorted(file.name for file in path.parent.glob("[!.]*.y*ml"))
-    near = get_close_matches(path.name, names, n=1, cutoff=0.6) or names[:3]
+    guess = meant(path.name, names, cutoff=0.6)
+    near = names[:3] if guess is None else [guess]
     return f"; the folder has {', '.join(near)}" if near else ""
 
 

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _COLUMNS = {
     "index": "#",
     "status": "status",
-    "value": "score",
+    "score": "score",
     "reward": "reward",
     "finished": "after",
     "plan": "plan",
     "phases": "phases found",
 }
-_NUMBERS = frozenset({"index", "value", "reward", "finished"})
+_NUMBERS = frozenset({"index", "score", "reward", "finished"})
 
 
 def print_summary(summary: CampaignSummary) -> None:
@@ -110,7 +110,7 @@ def row_json(row: ExperimentRow) -> dict[str, Any]:
         "experiment_id": row.experiment_id,
         "status": row.status,
         "plan": row.plan,
-        "value": row.value,
+        "score": row.value,
         "reward": row.reward,
         "success": row.success,
         "submitted_s": row.submitted_s,
@@ -132,7 +132,7 @@ def _cells(row: ExperimentRow, goal: float) -> dict[str, str]:
     return {
         "index": str(row.index),
         "status": row.status_text,
-        "value": score_text(row.value, goal),
+        "score": score_text(row.value, goal),
         "reward": "-" if row.reward is None else f"{row.reward:+.3f}",
         "finished": "-" if row.finished_s is None else duration_text(row.finished_s),
         "plan": f"{row.recipe}: {row.plan}" if row.recipe else row.plan,

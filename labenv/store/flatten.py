@@ -32,7 +32,7 @@ _LEADING = (
     "status",
     "late",
     "message",
-    "value",
+    "score",
     "reason",
     "reward",
     "success",
@@ -79,7 +79,7 @@ def flatten(record: ExperimentRecord, lab_time_limit_s: float | None = None) -> 
     if record.score is not None:
         score = record.score
         row |= {
-            "value": score.value,
+            "score": score.value,
             "reason": score.reason or None,
             "reward": score.reward,
             "success": score.success,

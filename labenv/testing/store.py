@@ -418,7 +418,7 @@ class StoreContract:
         assert [row["experiment_id"] for row in rows] == ["e-0", "e-1"]
         assert float(rows[0]["operation_3.segment_1.target_k"]) == 1373.15
         assert rows[0]["weight_fraction.batio3"] == "0.875"
-        assert (rows[1]["status"], rows[1]["value"]) == ("pending", "")
+        assert (rows[1]["status"], rows[1]["score"]) == ("pending", "")
         assert not path.read_bytes().startswith(b"\xef\xbb\xbf")
         assert [item.name for item in tmp_path.glob(".*")] == []
 

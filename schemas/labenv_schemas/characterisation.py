@@ -1,8 +1,9 @@
 """Measurements besides diffraction that a plan may ask for; none of them uses the sample up.
 
 The bar, chip or pinch that an instrument takes goes back into the vial afterwards. Each is an
-operation of its own; ``{"op": "measure", "technique": "resistance"}`` and ``{"measure":
-"resistance"}`` are read as `MeasureResistance`, and so on for the names in `TECHNIQUES`.
+operation of its own; ``{"measure": "resistance"}``, ``{"op": "measure", "measure": "resistance"}``
+and ``{"op": "measure", "technique": "resistance"}`` are read as `MeasureResistance`, and so on for
+the names in `TECHNIQUES`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from labenv_schemas.base import Model
+from labenv_schemas.suggestions import meant
 from labenv_schemas.units import DurationS, FieldT, MassKg, Quantity, TemperatureK
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ TECHNIQUES: Mapping[str, str] = {
     "density": "measure_density",
     "eds": "measure_composition",
 }
+DIFFRACTION = "xrd"  # the technique of the operation "measure" itself
 
 
 class MeasureResistance(Model):
@@ -191,12 +194,36 @@ def spelt_out(operation: Any) -> Any:  # noqa: ANN401 - any input may arrive
     if not isinstance(operation, dict):
         return operation
     rest = dict(operation)
-    if "op" not in rest and isinstance(rest.get("measure"), str):
-        rest |= {"op": "measure", "technique": rest.pop("measure")}
+    if rest.get("op", "measure") == "measure" and isinstance(rest.get("measure"), str):
+        named = rest.pop("measure")
+        if rest.get("technique", named) != named:  # two techniques: the model says that one is odd
+            return operation
+        rest |= {"op": "measure", "technique": named}
     technique = rest.get("technique")
     if rest.get("op") == "measure" and isinstance(technique, str) and technique in TECHNIQUES:
         return {**{k: v for k, v in rest.items() if k != "technique"}, "op": TECHNIQUES[technique]}
     return rest if rest.get("op") == "measure" else operation
+
+
+def known_technique(given: Any) -> Any:  # noqa: ANN401 - any input may arrive
+    """Return the technique of the operation ``measure`` if it is diffraction.
+
+    Args:
+        given: What was asked for.
+
+    Returns:
+        The same.
+
+    Raises:
+        ValueError: If no instrument of the laboratory does it; the message lists those there are.
+    """
+    if given == DIFFRACTION:
+        return given
+    names = (DIFFRACTION, *TECHNIQUES)
+    guess = meant(str(given), names)
+    hint = f"; did you mean {{measure: {guess}}}?" if guess else ""
+    written = ", ".join(f"{{measure: {name}}}" for name in names)
+    raise ValueError(f"the laboratory has no {str(given)[:60]!r}; it has {written}{hint}")
 
 
 def _check_range(low_k: float, high_k: float, step_k: float) -> None:
@@ -220,5 +247,6 @@ __all__ = [
     "MeasureMagnetisation",
     "MeasureResistance",
     "Weigh",
+    "known_technique",
     "spelt_out",
 ]

@@ -61,7 +61,7 @@ def read_formula(given: str) -> tuple[dict[str, float], int]:
             raise ValueError(_nothing_of(match.group(2), given))
         for element, amount in _Tally(given).read(match.group(2)).items():
             total[element] = total.get(element, Fraction(0)) + multiple * amount
-    amounts = {element: float(amount) for element, amount in total.items()}
+    amounts = {element: float(amount) for element, amount in total.items() if amount > 0}
     if not amounts:
         raise ValueError(f"{given!r} holds no atoms")
     if max(amounts.values()) > _LARGEST_AMOUNT:

@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -21,6 +22,7 @@ from labenv_schemas.characterisation import (
     MeasureMagnetisation,
     MeasureResistance,
     Weigh,
+    known_technique,
     spelt_out,
 )
 from labenv_schemas.errors import ProposalError
@@ -273,7 +275,9 @@ class Measure(Model):
     """Take a powder diffraction scan with copper radiation."""
 
     op: Literal["measure"] = Field(default="measure", description="Kind of operation.")
-    technique: Literal["xrd"] = Field(default="xrd", description="Powder X-ray diffraction.")
+    technique: Annotated[Literal["xrd"], BeforeValidator(known_technique)] = Field(
+        default="xrd", description="Powder X-ray diffraction."
+    )
     two_theta_min_deg: float = Field(
         default=10.0, ge=5.0, le=150.0, description="First angle 2θ, degrees."
     )

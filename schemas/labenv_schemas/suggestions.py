@@ -47,6 +47,19 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
     "xrd": ("measure",),
     "scan": ("measure",),
     "characterize": ("measure",),
+    "resistance": ("measure_resistance",),
+    "resistivity": ("resistance", "measure_resistance"),
+    "magnetisation": ("measure_magnetisation",),
+    "squid": ("magnetisation", "measure_magnetisation"),
+    "susceptibility": ("magnetisation", "measure_magnetisation"),
+    "tga": ("mass", "weigh"),
+    "mass": ("weigh",),
+    "density": ("measure_density",),
+    "pycnometry": ("density", "measure_density"),
+    "eds": ("measure_composition",),
+    "edx": ("eds", "measure_composition"),
+    "composition": ("eds", "measure_composition"),
+    "diffraction": ("xrd", "measure"),
     "o2": ("oxygen",),
     "n2": ("nitrogen",),
     "ar": ("argon",),
@@ -58,22 +71,27 @@ _SYNONYMS: dict[str, tuple[str, ...]] = {
 }
 
 
-def meant(word: str, options: Sequence[str]) -> str | None:
+def meant(word: str, options: Sequence[str], *, cutoff: float = 0.75) -> str | None:
     """Return the name that a misspelt word or a synonym probably stands for.
 
     Args:
         word: What was written.
-        options: The names there are.
+        options: The names there are, in any case.
+        cutoff: How much alike two spellings must be, 0 to 1.
 
     Returns:
         One of the options, or None if no guess is good.
     """
-    plain = word.strip().lower().replace("-", "_").replace(" ", "_")[:_LONGEST_WORD]
-    for option in difflib.get_close_matches(plain, options, n=1, cutoff=0.75):
-        return option
+    plain, spelt = _plain(word), {_plain(option): option for option in reversed(options)}
+    for near in difflib.get_close_matches(plain, spelt, n=1, cutoff=cutoff):
+        return spelt[near]
     for synonym in difflib.get_close_matches(plain, _SYNONYMS, n=3, cutoff=0.8):
         for option in _SYNONYMS[synonym]:
             if option in options:
                 return option
-    contained = [option for option in options if len(option) > 2 and option in plain]
-    return max(contained, key=len) if contained else None
+    contained = [near for near in spelt if len(near) > 2 and near in plain]
+    return spelt[max(contained, key=len)] if contained else None
+
+
+def _plain(word: str) -> str:
+    return word.strip().lower().replace("-", "_").replace(" ", "_")[:_LONGEST_WORD]

@@ -79,13 +79,30 @@ def final_table(store: Store, campaign_id: str) -> Any:
     return without_run(summary_json(summarise(store, campaign_id)))
 
 
-def run_and_kill(words: list[str], delay_s: float) -> bool:
-    """Start a campaign, kill it some time after it has begun; say whether it still ran."""
-    process = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+def started(words: list[str], *first_words: str) -> subprocess.Popen[str]:
+    """Start a program that hears Ctrl-C and wait for the first line of its standard error."""
+    process = subprocess.Popen(
+        words,
+        stderr=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        text=True,
+        preexec_fn=hear_interrupts,
+    )
     assert process.stderr is not None
     first = process.stderr.readline()
-    known = ("begins", "goes on", "is finished already")
-    assert any(word in first for word in known), first + process.stderr.read()
+    assert any(word in first for word in first_words), first + process.stderr.read()
+    return process
+
+
+def hear_interrupts() -> None:
+    """Undo what a shell does to a job in its background: let it ignore Ctrl-C."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def run_and_kill(words: list[str], delay_s: float) -> bool:
+    """Start a campaign, kill it some time after it has begun; say whether it still ran."""
+    process = started(words, "begins", "goes on", "is finished already")
+    assert process.stderr is not None
     try:
         process.wait(delay_s)
     except subprocess.TimeoutExpired:
@@ -136,10 +153,8 @@ def test_ten_kills_lose_and_double_nothing(campaign: Path, tmp_path: Path) -> No
 def test_two_processes_cannot_run_one_campaign(campaign: Path, tmp_path: Path) -> None:
     store = tmp_path / "store.sqlite"
     words = command("run", campaign, "--store", store, "--experiments", "400", "--policy", "sobol")
-    first = subprocess.Popen(words, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    first = started(words, "begins")
     try:
-        assert first.stderr is not None
-        assert "begins" in first.stderr.readline()
         second = subprocess.run(
             command("run", "--resume", "latest", "--store", store),
             capture_output=True,
@@ -155,11 +170,6 @@ def test_two_processes_cannot_run_one_campaign(campaign: Path, tmp_path: Path) -
     assert "nothing is lost" not in second.stderr
 
 
-def hear_interrupts() -> None:
-    """Undo what a shell does to a job in its background: let it ignore Ctrl-C."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=lambda n: n.name)
 def test_an_interrupt_leaves_a_resumable_campaign(
     campaign: Path, tmp_path: Path, number: signal.Signals
@@ -169,15 +179,7 @@ def test_an_interrupt_leaves_a_resumable_campaign(
     words = command(
         "run", campaign, "--store", store, "--experiments", "100000", "--policy", "sobol"
     )
-    process = subprocess.Popen(
-        words,
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=hear_interrupts,
-    )
-    assert process.stderr is not None
-    assert "begins" in process.stderr.readline()
+    process = started(words, "begins")
     process.send_signal(number)
     try:
         _, errors = process.communicate(timeout=30)
@@ -199,15 +201,7 @@ def test_a_second_interrupt_stops_at_once(campaign: Path, tmp_path: Path) -> Non
         "Store.release = lambda *_: time.sleep(120); "
         f"sys.exit(main({[str(word) for word in words]!r}))"
     )
-    process = subprocess.Popen(
-        [sys.executable, "-c", code],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        preexec_fn=hear_interrupts,
-    )
-    assert process.stderr is not None
-    assert "begins" in process.stderr.readline()
+    process = started([sys.executable, "-c", code], "begins")
     process.send_signal(signal.SIGINT)
     time.sleep(0.5)
     assert process.poll() is None

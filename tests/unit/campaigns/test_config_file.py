@@ -154,6 +154,13 @@ def test_a_misspelt_published_phase_is_named_by_line_with_the_known_ones() -> No
         check_campaign(CampaignConfig.model_validate(data))
 
 
+def test_a_repeated_recipe_is_named_by_its_line_and_that_of_the_first() -> None:
+    first, second = RECIPES, RECIPES.partition("recipes:\n")[2].partition("- name")[2]
+    assert refused(first + "  - name" + second) == (
+        "c.yaml:10: recipes[1].name: recipe names must differ; 'one' is that of recipes[0], line 3"
+    )
+
+
 def test_what_is_too_short_says_what_to_write() -> None:
     message = refused(RECIPES.replace("A. Author, J. Sources 1 (2000) 1", "ibid"))
     assert message == (

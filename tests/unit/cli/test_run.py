@@ -32,7 +32,7 @@ def test_json_is_all_there_is_on_standard_output(labenv: Any, campaign: Path) ->
     data = labenv("run", campaign, "--format", "json", "--quiet").json
     assert data["status"] == "finished"
     assert [row["index"] for row in data["rows"]] == [0, 1, 2]
-    assert data["best"]["value"] == max(row["value"] or 0 for row in data["rows"])
+    assert data["best"]["score"] == max(row["score"] or 0 for row in data["rows"])
     assert Path(data["report"]).exists()
     assert Path(data["store"]).exists()
 
@@ -200,7 +200,7 @@ def test_results_after_the_deadline_are_marked(labenv: Any, campaign: Path) -> N
     data = labenv("show", "latest", "--format", "json").json
     late = [row["index"] for row in data["rows"] if row["late"]]
     assert late
-    assert all(row["value"] is None for row in data["rows"] if row["late"])
+    assert all(row["score"] is None for row in data["rows"] if row["late"])
     assert f"lab time ended, carried out to the end and not scored: {late[0]}" in answer.out
     assert re.search(r"^ *\d+  late ", answer.out, re.MULTILINE)
     assert "not scored" in Path("labenv-results/c00001.html").read_text()
@@ -214,7 +214,7 @@ def exported_late(labenv: Any) -> list[int]:
     with Path("x.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert {row["late"] for row in rows} == {"true", "false"}
-    assert all(row["value"] == "" for row in rows if row["late"] == "true")
+    assert all(row["score"] == "" for row in rows if row["late"] == "true")
     late = [int(row["experiment_index"]) for row in rows if row["late"] == "true"]
     lines = [json.loads(line) for line in Path("x.jsonl").read_text().splitlines()]
     assert [line["index"] for line in lines if line["late"]] == late

@@ -151,3 +151,10 @@ def test_an_error_of_a_foreign_model_is_described_all_the_same():
 )
 def test_guesses(word, expected):
     assert meant(word, ["air", "oxygen"]) == expected
+
+
+def test_guesses_know_names_in_any_case_and_give_them_as_they_are():
+    assert meant("licoo2", ["Co3O4", "LiCoO2"]) == "LiCoO2"
+    assert meant("BaTiO3-cubik", ["BaTiO3-cubic", "BaTiO3-tetragonal"]) == "BaTiO3-cubic"
+    assert meant("abcdef", ["abcxyz"]) is None
+    assert meant("abcdef", ["abcxyz"], cutoff=0.5) == "abcxyz"

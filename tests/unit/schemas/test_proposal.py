@@ -6,6 +6,7 @@ import math
 import pytest
 
 from labenv_schemas import Heat, HeatSegment, Proposal, parse_proposal
+from labenv_schemas.characterisation import MeasureComposition
 from labenv_schemas.errors import ProposalError
 from labenv_schemas.proposal import (
     ControlledCooling,
@@ -108,6 +109,39 @@ def test_programmed_furnace_time():
     heat = Heat(segments=(HeatSegment(target_k=398.15, rate_k_per_s=0.5, hold_s=100.0),))
     dose = Dose(precursors=(PrecursorDose(substance="BaCO3", mass_kg=1e-3),))
     assert Proposal(operations=(dose, heat, heat)).furnace_time_s == pytest.approx(600.0)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        {"measure": "eds"},
+        {"op": "measure", "measure": "eds"},
+        {"op": "measure", "technique": "eds"},
+        {"op": "measure_composition"},
+    ],
+)
+def test_a_measurement_is_understood_however_it_is_asked_for(written):
+    assert parse_proposal({"operations": [DOSE, written]}).operations[1] == MeasureComposition()
+
+
+@pytest.mark.parametrize("key", ["measure", "technique"])
+@pytest.mark.parametrize(
+    ("technique", "hint"),
+    [("xps", ""), ("resistence", "; did you mean {measure: resistance}?"),
+     ("tga", "; did you mean {measure: mass}?"), ("EDX", "; did you mean {measure: eds}?")],
+)  # fmt: skip
+def test_an_unknown_measurement_lists_those_there_are(technique, hint, key):
+    assert fault({"operations": [DOSE, {"op": "measure", key: technique}]}) == (
+        f"operations[1].technique: the laboratory has no {technique!r}; it has {{measure: xrd}}, "
+        "{measure: resistance}, {measure: magnetisation}, {measure: mass}, {measure: density}, "
+        f"{{measure: eds}}{hint}"
+    )
+
+
+def test_two_measurements_in_one_operation_are_refused():
+    both = {"op": "measure", "measure": "eds", "technique": "xrd"}
+    assert "unknown field 'measure'" in fault({"operations": [DOSE, both]})
+    assert "did you mean 'measure_composition'?" in fault({"operations": [DOSE, {"op": "eds"}]})
 
 
 @pytest.mark.parametrize(

@@ -47,9 +47,9 @@ def test_csv_says_what_was_asked_and_found(store, tmp_path):
     assert float(first["operation_3.atmosphere.o2_pa"]) == 20000.0
     assert first["operation_4.scan_time_s"] == "480.0"
     assert first["weight_fraction_uncertainty.ba2tio4"] == "0.02"
-    assert (first["value"], first["success"]) == ("0.5", "false")
+    assert (first["score"], first["success"]) == ("0.5", "false")
     assert first["extra.note"] == 'a "quoted", line\nand α'
-    assert (second["status"], second["value"], second["reason"]) == (
+    assert (second["status"], second["score"], second["reason"]) == (
         "failed_machine",
         "",
         "machine",
@@ -88,7 +88,7 @@ def test_parquet_has_the_same_rows_with_types(store, tmp_path):
     content = table.to_pylist()
     assert content[0]["operation_3.segment_1.target_k"] == 1373.15
     assert content[0]["success"] is False
-    assert content[1]["value"] is None
+    assert content[1]["score"] is None
     assert [row["extra.mixed"] for row in content] == [1.0, 0.5, None]
     assert content[0]["extra.big"] == str(2**70)
     assert content[0]["experiment_index"] == 0
