@@ -297,7 +297,7 @@ def rate_factors(
             factor *= _nucleation(phase, grid_k)
         if way.contact:
             factor *= _contact(way, mobility, grid_k)
-        elif way.backwards and way.taken.keys() & {"CO2", "H2O"}:
+        elif way.takes_up:
             factor *= _uptake(way, grid_k, force)
         elif way.backwards and "O2" in way.taken and way.reactants[0].oxidises_from_k > 0.0:
             factor *= _oxidation(way, grid_k, force)
@@ -342,6 +342,12 @@ class _Way:
     def backwards(self) -> bool:
         """Whether it is the row read from right to left."""
         return self.direction < 0.0
+
+    @property
+    def takes_up(self) -> bool:
+        """Whether an oxide takes up CO2 or water, the reverse of a salt's decomposition."""
+        alone = self.row["law"] == "surface" and not self.contact
+        return self.backwards and alone and bool(self.taken.keys() & {"CO2", "H2O"})
 
     def over_rate(self, grid_k: Floats, force: Floats) -> Floats:
         """Return what the drive alone makes of the row's rate backwards, 1 forwards."""
