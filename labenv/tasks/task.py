@@ -43,6 +43,11 @@ if TYPE_CHECKING:
 
 GATES: dict[AnalysisStatus, float] = {"ok": 1.0, "poor_fit": 0.5, "unidentified": 0.0}
 
+NOT_MEASURED = (
+    "nothing was measured: the score is what a diffractogram shows of the target, so let the plan "
+    'end with a scan, {"op": "measure"}'
+)
+
 task_catalogue = PluginCatalogue("task", "labenv.tasks.catalogue", "labenv.tasks")
 
 
@@ -149,7 +154,7 @@ class Task:
             return Score(value=0.0, reward=-cost - penalty, reason=outcome.message or "")
         analysis = outcome.phase_analysis
         if analysis is None:
-            return Score(value=0.0, reward=-cost, reason="nothing was measured")
+            return Score(value=0.0, reward=-cost, reason=NOT_MEASURED)
         named = {phase.name: phase for phase in analysis.phases}
         found = [named[name] for name in self.spec.target_phases if name in named]
         fractions = np.array([phase.weight_fraction for phase in found])

@@ -77,3 +77,5 @@ def test_success_is_the_goal_shown_beyond_the_uncertainty(task):
 def test_outcome_without_measurement_scores_0(task):
     bare = Outcome(experiment_id="x", status="ok")
     assert task.score(bare).value == 0.0
+    assert "end with a scan" in task.score(bare).reason
+    assert '{"op": "measure"}' in task.score(bare).reason
