@@ -254,7 +254,7 @@ def _campaign_row(record: CampaignRecord) -> dict[str, Any]:
         "seed": record.seed,
         "experiments": record.experiments,
         "pending": record.pending,
-        "best_value": record.best_value,
+        "best_score": record.best_value,
         "best_experiment_id": record.best_experiment_id,
         "created_at": record.created_at.isoformat(),
         "finished_at": None if record.finished_at is None else record.finished_at.isoformat(),

@@ -165,6 +165,7 @@ class _Tally:
         self.levels: list[dict[str, Fraction]] = [{}]
         self.brackets: list[str] = []
         self.waiting: dict[str, Fraction] | None = None  # what a number that follows multiplies
+        self.nothing = ""  # what a 0 stands after; other faults of the text are told first
 
     def read(self, text: str) -> dict[str, Fraction]:
         for symbol, opening, closing, number, other in _TOKEN.findall(text):
@@ -184,6 +185,8 @@ class _Tally:
         self._settle(Fraction(1))
         if self.brackets:
             raise ValueError(f"{self.given!r}: a bracket is not closed")
+        if self.nothing:
+            raise ValueError(_nothing_of(self.nothing, self.given))
         return self.levels[0]
 
     def _multiply(self, number: str) -> None:
@@ -191,7 +194,7 @@ class _Tally:
             raise ValueError(f"{self.given!r}: the number {number} follows no element or bracket")
         amount = _amount(number, self.given)
         if amount == 0 and "." not in number:  # 0.0 is what the end of a series is printed as
-            raise ValueError(_nothing_of(", ".join(self.waiting), self.given))
+            self.nothing = self.nothing or ", ".join(self.waiting)
         self._settle(amount)
 
     def _settle(self, multiple: Fraction) -> None:

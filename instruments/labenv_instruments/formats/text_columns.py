@@ -70,7 +70,7 @@ def read(data: bytes, source: str) -> Measurement:
     text, encoding = decode(data)
     lines = text.splitlines()
     first = next(i for i, line in enumerate(lines) if _ROW.match(line))
-    table = _table(lines, first, source)
+    table, damage = _table(lines, first, source)
     heading = "\n".join(lines[:first])
     angles = table[:, 0]
     good = angles > 0.0
@@ -85,6 +85,7 @@ def read(data: bytes, source: str) -> Measurement:
             "which is no scattering angle in degrees"
         )
     radiation, flags = _radiation(heading)
+    flags += damage
     if not good.all():
         dropped = int((~good).sum())
         flags.append(QualityFlag(code="dropped", message=f"{dropped} points at or below 0°"))
@@ -102,10 +103,12 @@ def read(data: bytes, source: str) -> Measurement:
     return cast("Measurement", scan)
 
 
-def _table(lines: list[str], first: int, source: str) -> NDArray[np.float64]:
+def _table(
+    lines: list[str], first: int, source: str
+) -> tuple[NDArray[np.float64], list[QualityFlag]]:
     body = [(i, line) for i, line in enumerate(lines[first:], first + 1) if line.strip()]
     comma = _decimal_comma([line for _, line in body])
-    rows: list[list[float]] = []
+    rows: dict[int, list[float]] = {}
     for number, line in body:
         if _COMMENT.match(line):
             continue
@@ -119,9 +122,35 @@ def _table(lines: list[str], first: int, source: str) -> NDArray[np.float64]:
         if len(fields) < 2:
             raise MeasurementFileError(f"{source}: line {number} has one column")
         _check_finite(row, fields, f"{source}: line {number}")
-        rows.append(row)
-    columns = 3 if all(len(row) >= 3 for row in rows) else 2
-    return np.array([row[:columns] for row in rows])
+        rows[number] = row
+    flags = _damaged_uncertainties(rows)
+    columns = 3 if not flags and all(len(row) >= 3 for row in rows.values()) else 2
+    return np.array([row[:columns] for row in rows.values()]), flags
+
+
+def _damaged_uncertainties(rows: dict[int, list[float]]) -> list[QualityFlag]:
+    """Say which lines spoil a column of uncertainties, which then is not used.
+
+    Args:
+        rows: Numbers of each line.
+
+    Returns:
+        A flag, if most lines have a positive third number and some have not.
+    """
+    bad = [
+        number
+        for number, row in rows.items()
+        if len(row) < 3 or not (math.isfinite(row[2]) and row[2] > 0.0)
+    ]
+    if not 0 < len(bad) <= len(rows) // 2:
+        return []
+    row = rows[bad[0]]
+    what = f"{row[2]:g}" if len(row) > 2 else "missing"
+    more = f" and {len(bad) - 1} more" if len(bad) > 1 else ""
+    message = (
+        f"uncertainties ignored: that of line {bad[0]} is {what}{more}; those of counts are assumed"
+    )
+    return [QualityFlag(code="uncertainty_ignored", message=message)]
 
 
 def _check_finite(row: list[float], fields: list[str], place: str) -> None:

@@ -8,6 +8,7 @@ expands exactly the operations in the file and compares the outcome with the for
 from __future__ import annotations
 
 import math
+import re
 import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +19,7 @@ from labenv.physics.structures.cif_sites import atom_rows, cell_occupants, cif_n
 from labenv.physics.structures.cif_symmetry import block_operations, first_of
 from labenv.physics.structures.phase import CrystalPhase, Site
 from labenv.physics.structures.symmetry import lattice_matrix
+from labenv_instruments.formats.decoding import decode
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.formula import Formula, parse_formula
 
@@ -70,28 +72,60 @@ def _blocks(path: Path) -> dict[str, dict[str, Any]]:
         raw = path.read_bytes()
     except OSError as cause:
         raise ValueError(f"cannot be read: {cause.strerror or cause}") from cause
-    try:
-        text = raw.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = raw.decode("latin-1")
+    text = _text(raw)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             parsed = CifFile.from_str(text).data
     except Exception as cause:  # a damaged file fails in many ways
-        raise ValueError(f"is no CIF file: {cause}") from cause
+        raise ValueError(
+            f"a table has not a value for each of its columns; is the file whole? {_ends(text)}"
+        ) from cause
     blocks = {
         name: {str(key).lower(): value for key, value in found.data.items()}
         for name, found in parsed.items()
     }
-    return {name: items for name, items in blocks.items() if "_atom_site_fract_x" in items}
+    structures = {name: items for name, items in blocks.items() if "_atom_site_fract_x" in items}
+    if not structures:
+        raise ValueError(
+            "no data block lists atoms with fractional coordinates; is it a structure, and whole? "
+            f"{_ends(text)}"
+        )
+    return structures
+
+
+def _text(raw: bytes) -> str:
+    """Return the text of a CIF file in UTF-8, UTF-16, UTF-32 or a western encoding.
+
+    Raises:
+        ValueError: If it is no text, or no CIF file.
+    """
+    if not raw.strip():
+        raise ValueError("the file is empty")
+    try:
+        text, encoding = decode(raw)
+    except UnicodeDecodeError as cause:
+        raise ValueError(
+            f"the file is marked as {cause.encoding.upper()} but damaged at byte {cause.start}; "
+            "save it as UTF-8, or get it again"
+        ) from None
+    before, nul, _ = text.partition("\0")
+    if nul:
+        line = before.count("\n") + 1
+        raise ValueError(f"line {line} holds binary data; the file is damaged, or no CIF file")
+    if re.search(r"^\s*data_", text, re.IGNORECASE | re.MULTILINE) is None:
+        raise ValueError(f"is no CIF file: no line begins with 'data_' (read as {encoding})")
+    return text
+
+
+def _ends(text: str) -> str:
+    lines = text.rstrip().splitlines()
+    return f"It ends at line {len(lines)}: {lines[-1].strip()[:60]!r}"
 
 
 def _chosen_block(
     blocks: dict[str, dict[str, Any]], wanted: str | None
 ) -> tuple[str, dict[str, Any]]:
-    if not blocks:
-        raise ValueError("no data block lists atoms with fractional coordinates")
     if wanted is not None:
         if wanted not in blocks:
             raise ValueError(f"no structure in block {wanted!r}; there are {', '.join(blocks)}")

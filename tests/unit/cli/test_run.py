@@ -184,7 +184,7 @@ recipes:
     assert "not run" in answer.out
     assert "best: nothing could be scored" in answer.out
     (row,) = labenv("list", "--format", "json").json
-    assert (row["best_value"], row["best_experiment_id"]) == (None, None)
+    assert (row["best_score"], row["best_experiment_id"]) == (None, None)
     data = labenv("show", "latest", "--format", "json").json
     assert data["best"] is None
     assert data["comparisons"][0]["status"] == "invalid"

@@ -167,6 +167,21 @@ def test_columns_in_any_dress_are_the_same_numbers(
     assert [flag.code for flag in scan.flags] == ["wavelength_assumed"]
 
 
+@pytest.mark.parametrize("bad", ["0", "-3", "nan", ""], ids=["none", "negative", "nan", "missing"])
+def test_a_damaged_uncertainty_is_told_with_its_line(tmp_path: Path, bad: str) -> None:
+    rows = [f"{20 + 0.1 * i:.2f} {100 + i} {(100 + i) ** 0.5:.4f}" for i in range(50)]
+    rows[7], rows[9] = f"20.70 107 {bad}", f"20.90 109 {bad}"
+    path = tmp_path / "scan.xye"
+    path.write_text("# a heading\n" + "\n".join(rows))
+    scan = read_measurement(path)
+    assert isinstance(scan, Diffractogram)
+    said = {flag.code: flag.message for flag in scan.flags}["uncertainty_ignored"]
+    shown = {"": "missing"}.get(bad, bad)
+    assert said.startswith(f"uncertainties ignored: that of line 9 is {shown} and 1 more")
+    assert scan.intensity_unit == "counts"
+    assert scan.counts[7] == 107
+
+
 def test_uncertainties_of_xye_turn_intensities_into_counts(tmp_path: Path) -> None:
     text = "".join(f"{x} {y / 50} {np.sqrt(y) / 50}\n" for x, y in ROWS)
     scan = scan_of(write(tmp_path, text))

@@ -252,6 +252,33 @@ def test_a_latin_1_file_is_read(tmp_path: Path) -> None:
     assert phase_from_cif(path).formula == "TiO2"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+def test_files_of_wide_encodings_are_read(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "wide.cif"
+    path.write_bytes(RUTILE.encode(encoding))
+    assert phase_from_cif(path).formula == "TiO2"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (RUTILE.encode("utf-16")[:-1], "marked as UTF-16.* damaged at byte"),
+        (RUTILE.rstrip().rpartition(" ")[0].encode(), r"is the file whole\? It ends at line \d+: "),
+        (RUTILE[: RUTILE.index("loop_")].encode(), r"and whole\? It ends at line \d+: "),
+        (b"<html>404</html>", "is no CIF file: no line begins with 'data_'"),
+        (RUTILE.encode().replace(b"_cell_length_b", b"\0", 1), r"line \d+ holds binary data"),
+        (b" \n", "the file is empty"),
+    ],
+)
+def test_a_damaged_file_is_told_with_its_last_line(
+    tmp_path: Path, data: bytes, message: str
+) -> None:
+    path = tmp_path / "damaged.cif"
+    path.write_bytes(data)
+    with pytest.raises(MeasurementFileError, match=message):
+        phase_from_cif(path)
+
+
 @pytest.mark.real_data
 def test_a_flat_cell_is_refused(cases_dir: Path) -> None:
     with pytest.raises(MeasurementFileError, match="volume"):
