@@ -28,7 +28,8 @@ from labenv.tasks.synthesis import (
 )
 
 TRIES = 20
-HEADER = f"{'target':13s}{'P':>4s}{'R':>5s}{'make/s':>8s}{'mean':>7s}{'one':>7s}{'of 20':>7s}{'recipe':>8s}"
+COLUMNS = "   P    R  make/s   mean    one  of 20  recipe   best   exp/s no skill"
+HEADER = f"{'target':13s}{COLUMNS}"
 
 
 def scores(task: Task, points: np.ndarray, seed: int) -> tuple[np.ndarray, float]:
@@ -74,7 +75,7 @@ def main() -> None:
     parser.add_argument("targets", nargs="*", default=recipe_targets())
     parser.add_argument("--rows", type=int, default=256)
     given = parser.parse_args()
-    sys.stdout.write(f"{HEADER}{'best':>7s}{'exp/s':>8s}{'no skill':>9s}\n")
+    sys.stdout.write(f"{HEADER}\n")
     for target in given.targets:
         sys.stdout.write(row(target, given.rows) + "\n")
         sys.stdout.flush()
