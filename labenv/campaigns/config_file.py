@@ -45,6 +45,7 @@ def with_overrides(
     policy: str | None = None,
     experiments: int | None = None,
     seed: int | None = None,
+    goal: float | None = None,
 ) -> CampaignConfig:
     """Return a campaign with some settings replaced, as options of a command line do.
 
@@ -53,6 +54,7 @@ def with_overrides(
         policy: Name of another policy, which gets its default options.
         experiments: Another number of experiments; other limits of the budget stay.
         seed: Another seed.
+        goal: Another score that is success; it ends the campaign unless the file says otherwise.
 
     Returns:
         The campaign.
@@ -72,6 +74,8 @@ def with_overrides(
         data["budget"] = {**(data["budget"] or {}), "experiments": experiments}
     if seed is not None:
         data["seed"] = seed
+    if goal is not None:
+        data["goal"] = goal
     return parse(CampaignConfig, data, ConfigError)
 
 

@@ -67,7 +67,7 @@ class CampaignLoop:
         self._finished = 0
 
     def run(self, lease: LeaseKeeper, interrupts: Interrupts) -> None:
-        """Go on until the budget is spent and nothing is in flight.
+        """Go on until the budget is spent, or the goal reached, and nothing is in flight.
 
         Args:
             lease: Our lead of the campaign.
@@ -75,7 +75,7 @@ class CampaignLoop:
         """
         session = self._session
         while True:
-            while len(session.pending) < self._config.parallelism and not session.exhausted:
+            while len(session.pending) < self._config.parallelism and not self._ended:
                 lease.check()
                 interrupts.check()
                 self._submit()
@@ -86,6 +86,15 @@ class CampaignLoop:
                 lease.check()
                 interrupts.check()
                 self._take_in(result)
+
+    @property
+    def reached_goal(self) -> bool:
+        """Whether the campaign ends because a result reached the goal."""
+        return self._config.stops_on_success and self._session.success
+
+    @property
+    def _ended(self) -> bool:
+        return self._session.exhausted or self.reached_goal
 
     def tell(
         self,

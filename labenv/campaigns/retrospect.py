@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from labenv.campaigns.comparison import RecipeComparison, compare
 from labenv.campaigns.plan_text import count_text, plan_text
-from labenv.campaigns.setup import budget_of, policy_name
+from labenv.campaigns.setup import budget_of, goal_task, policy_name
 from labenv.campaigns.summary import CampaignSummary, ExperimentRow, StationUse
-from labenv.tasks import make_task
 from labenv_schemas.analysis import ScalarAnalysis
 from labenv_schemas.errors import UnknownPluginError
 
@@ -104,7 +103,7 @@ def lab_time_limit_s(record: CampaignRecord) -> float | None:
 def _task(record: CampaignRecord) -> Task | None:
     """Return the campaign's task, or None if its plug-in is no longer installed."""
     try:
-        return make_task(record.config.task)
+        return goal_task(record.config)
     except UnknownPluginError:
         return None
 

@@ -99,7 +99,7 @@ class CampaignRunner:
         return cls(store, campaign_id, on_progress=on_progress, lease_ttl_s=lease_ttl_s)
 
     def run(self) -> str:
-        """Run to the end of the budget.
+        """Run to the end of the budget, or to the goal if that ends the campaign.
 
         Returns:
             The campaign's id.
@@ -139,8 +139,9 @@ class CampaignRunner:
                 loop.run(lease, interrupts)
             finally:
                 session.close()
-            self._store.finish_campaign(self.campaign_id, "finished")
-            loop.tell("finished")
+            reason = "the goal is reached" if loop.reached_goal else "the budget is used up"
+            self._store.finish_campaign(self.campaign_id, "finished", reason=reason)
+            loop.tell("finished", message=reason)
         return self.campaign_id
 
     def _episode(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from labenv.campaigns.published_phases import unknown_phases
@@ -61,13 +62,28 @@ def task_of(config: CampaignConfig) -> Task:
     Raises:
         ConfigError: If the lab has another material system.
     """
-    task = make_task(config.task)
+    task = goal_task(config)
     if task.spec.system != config.lab.system:
         raise ConfigError(
             f"task {config.task!r} belongs to {task.spec.system}, but the lab of this campaign has "
             f"{config.lab.system}; set lab.system to {task.spec.system!r} or choose another task"
         )
     return task
+
+
+def goal_task(config: CampaignConfig) -> Task:
+    """Return the task of a campaign with the file's own goal, whatever its lab.
+
+    Args:
+        config: The campaign.
+
+    Returns:
+        The task.
+    """
+    task = make_task(config.task)
+    if config.goal is None:
+        return task
+    return replace(task, spec=task.spec.model_copy(update={"goal_fraction": config.goal}))
 
 
 def policy_of(config: CampaignConfig) -> Policy:

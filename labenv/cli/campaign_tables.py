@@ -87,6 +87,7 @@ def summary_json(
         "experiments": len(summary.finished_rows),
         "lab_time_s": summary.lab_time_s,
         "cost": summary.cost,
+        "goal": summary.goal_fraction,
         "goal_reached": any(row.success for row in summary.rows),
         "best": None if best is None else row_json(best),
         "rows": [row_json(row) for row in summary.rows],

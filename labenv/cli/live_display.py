@@ -114,6 +114,8 @@ def _line(progress: Progress) -> str:
             return f"warning: {progress.message}"
         case "result":
             return _result_line(progress)
+        case "finished":
+            return f"campaign {progress.campaign_id} ends: {progress.message}"
         case _:
             return ""
 

@@ -47,6 +47,10 @@ def run(  # noqa: PLR0913 - one parameter an option
     experiments: Annotated[
         int | None, typer.Option(min=1, metavar="N", help="Another number of experiments.")
     ] = None,
+    goal: Annotated[
+        float | None,
+        typer.Option(metavar="SCORE", help="End the campaign at the first result of this score."),
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(min=0, max=_LARGEST_SEED, metavar="S", help="Another seed."),
@@ -69,7 +73,7 @@ def run(  # noqa: PLR0913 - one parameter an option
     from labenv.campaigns.setup import check_campaign
     from labenv.cli.reports import check_report_path, report_path, save_report
 
-    overrides = {"policy": policy, "experiments": experiments, "seed": seed}
+    overrides = {"policy": policy, "experiments": experiments, "seed": seed, "goal": goal}
     config = _config(campaign, resume, overrides)
     if config is not None:
         check_campaign(config)

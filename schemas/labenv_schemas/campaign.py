@@ -110,11 +110,25 @@ class CampaignConfig(Model):
     budget: Budget | None = Field(
         default=None, description="What may be spent; the task's own budget if left out."
     )
+    goal: float | None = Field(
+        default=None, gt=0.0, le=1.0, description="Score that is success; the task's if left out."
+    )
+    stop_on_success: bool | None = Field(
+        default=None,
+        description="Whether a result that reaches the goal ends the campaign; true by default "
+        "where the file states a goal.",
+    )
     parallelism: int = Field(default=2, ge=1, le=64, description="Proposals in flight at once.")
     seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of everything random.")
     recipes: tuple[Recipe, ...] = Field(
         default=(), description="Published recipes to replay in place of a policy."
     )
+
+    @property
+    def stops_on_success(self) -> bool:
+        """Whether a result that reaches the goal ends the campaign."""
+        stated = self.goal is not None and not self.recipes
+        return stated if self.stop_on_success is None else self.stop_on_success
 
     @model_validator(mode="before")
     @classmethod

@@ -157,7 +157,7 @@ def test_a_misspelt_published_phase_is_named_by_line_with_the_known_ones() -> No
 def test_a_repeated_recipe_is_named_by_its_line_and_that_of_the_first() -> None:
     first, second = RECIPES, RECIPES.partition("recipes:\n")[2].partition("- name")[2]
     assert refused(first + "  - name" + second) == (
-        "c.yaml:10: recipes[1].name: recipe names must differ; 'one' is that of recipes[0], line 3"
+        "c.yaml:11: recipes[1].name: recipe names must differ; 'one' is that of recipes[0], line 3"
     )
 
 
@@ -265,6 +265,19 @@ def test_overrides_replace_policy_budget_and_seed() -> None:
     assert (changed.budget.experiments, changed.budget.cost, changed.seed) == (7, 50, 9)
     assert with_overrides(config) == config
     assert with_overrides(config, policy="bayesian") == config
+
+
+def test_a_goal_ends_a_campaign_unless_it_replays_recipes_or_the_file_says_otherwise() -> None:
+    assert not parse_campaign("name: x").stops_on_success
+    assert parse_campaign("name: x\nstop_on_success: true").stops_on_success
+    assert parse_campaign("name: x\ngoal: 0.9").stops_on_success
+    assert not parse_campaign("name: x\ngoal: 0.9\nstop_on_success: false").stops_on_success
+    assert not parse_campaign(RECIPES + "goal: 0.9\n").stops_on_success
+    assert with_overrides(parse_campaign("name: x"), goal=0.5).stops_on_success
+    assert check_campaign(parse_campaign("name: x\ngoal: 0.9")).spec.goal_fraction == 0.9
+    assert "c.yaml:2: goal: 1.5 must be at most 1" in refused("name: x\ngoal: 1.5\n")
+    with pytest.raises(ConfigError, match="goal"):
+        with_overrides(parse_campaign("name: x"), goal=-1.0)
 
 
 def test_recipes_take_no_policy() -> None:

@@ -99,6 +99,42 @@ def test_a_campaign_is_written_down_whole(store: Store, small_campaign: Campaign
     assert set(store.truth(campaign_id)) <= {item.experiment_id for item in experiments}
 
 
+@pytest.mark.parametrize("task", ["batio3-synthesis", "synthesis:LiCoO2"])
+def test_a_stated_goal_ends_the_campaign_of_any_task(store: Store, task: str) -> None:
+    system = "Ba-Ti-C-O" if task.startswith("batio3") else "Co-Li-C-O"
+    config = parse_campaign(
+        f"name: x\ntask: {task}\ngoal: 0.02\nparallelism: 1\npolicy: {{name: sobol}}\n"
+        f"budget: {{experiments: 30}}\nlab: {{system: {system}}}\n"
+    )
+    told: list[Progress] = []
+    campaign_id = CampaignRunner.begin(store, config, on_progress=told.append).run()
+    experiments = store.experiments(campaign_id)
+    assert len(experiments) < 30
+    successes = [item.score is not None and item.score.success for item in experiments]
+    assert successes == [False] * (len(experiments) - 1) + [True]
+    assert told[-1].message == "the goal is reached"
+    assert store.campaign(campaign_id).status_reason == "the goal is reached"
+    summary = summarise(store, campaign_id)
+    assert summary.goal_fraction == 0.02
+    assert summary.provenance["ended because"] == "the goal is reached"
+
+
+def test_what_is_in_flight_at_the_goal_is_carried_out(store: Store) -> None:
+    text = "name: x\ngoal: 0.02\nparallelism: 3\npolicy: {name: sobol}\nbudget: {experiments: 30}\n"
+    campaign_id = CampaignRunner.begin(store, parse_campaign(text)).run()
+    record = store.campaign(campaign_id)
+    assert (record.status, record.pending) == ("finished", 0)
+    assert 3 <= record.experiments < 30
+
+
+def test_without_a_stated_goal_the_budget_ends_the_campaign(store: Store) -> None:
+    text = "name: x\ngoal: 0.02\nstop_on_success: false\npolicy: {name: sobol}\n"
+    text += "budget: {experiments: 6}\n"
+    campaign_id = CampaignRunner.begin(store, parse_campaign(text)).run()
+    assert store.campaign(campaign_id).experiments == 6
+    assert store.campaign(campaign_id).status_reason == "the budget is used up"
+
+
 def test_two_experiments_are_under_way_at_once(
     store: Store, small_campaign: CampaignConfig
 ) -> None:
