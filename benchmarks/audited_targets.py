@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -45,13 +46,13 @@ class WatchedBench(Bench):
 
     seen: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def weigh(self, *args: np.ndarray, **kwargs: np.ndarray) -> Dosing:  # type: ignore[override]
+    def weigh(self, *args: Any, **kwargs: Any) -> Dosing:  # noqa: ANN401
         """Weigh, and remember the moles of each phase."""
-        dosing = super().weigh(*args, **kwargs)  # type: ignore[arg-type]
+        dosing = super().weigh(*args, **kwargs)
         self.seen["dosed"] = dosing.samples.powder.amounts_mol.copy()
         return dosing
 
-    def mean_scan(self, samples: BenchSamples, *args, **kwargs) -> np.ndarray:  # noqa: ANN002, ANN003
+    def mean_scan(self, samples: BenchSamples, *args: Any, **kwargs: Any) -> np.ndarray:  # noqa: ANN401
         """Scan, and remember what was scanned."""
         self.seen["mol"] = samples.powder.amounts_mol.copy()
         self.seen["mass"] = self.mass_fractions(samples)
@@ -147,7 +148,10 @@ def known_targets(*, every: bool = False) -> tuple[str, ...]:
     if every:
         from labenv.physics.thermochemistry.sources import substance_table
 
-        names = sorted({*names, *substance_table("combined").names})
+        names = sorted({
+            *names,
+            *(name.partition("-")[0] for name in substance_table("combined").substances),
+        })
     found: list[str] = []
     for name in names:
         try:
