@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from labenv.envs.budgets import MOST_EXPERIMENTS, read_budget
 from labenv.physics.potential.backends import Backend
 from labenv.physics.potential.relaxation import RelaxationSettings
 from labenv.physics.potential.source import EnergySource, chgnet_source
@@ -13,7 +14,11 @@ from labenv.tasks.structure_discovery import DEFAULT_SYSTEMS, ChemicalSystem
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    from labenv_schemas.task import Budget
+
+_DEFAULT_PROPOSALS = 20
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,8 @@ class DiscoverySettings:
 def make_discovery_settings(  # noqa: PLR0913 - the arguments of gym.make
     systems: str | Sequence[str] = DEFAULT_SYSTEMS,
     *,
-    proposals: int = 20,
+    budget: Budget | Mapping[str, Any] | None = None,
+    proposals: int | None = None,
     history: int = 8,
     goal_score: float | None = None,
     rattle_a: float = 0.01,
@@ -64,7 +70,9 @@ def make_discovery_settings(  # noqa: PLR0913 - the arguments of gym.make
 
     Args:
         systems: Names such as ``Ba-Ti-O``; one is drawn for each episode.
-        proposals: Budget of an episode, 1 to 10000.
+        budget: What an episode may spend, of which this environment limits ``experiments``: the
+            proposals, 20 where none is given.
+        proposals: Short for a budget of so many experiments, 1 to 10000.
         history: Verdicts shown in the observation, 0 to 1000.
         goal_score: Total score that ends the episode as a success; None for no goal.
         rattle_a: Standard deviation by which atoms are moved before relaxing, so that none rests on
@@ -87,7 +95,11 @@ def make_discovery_settings(  # noqa: PLR0913 - the arguments of gym.make
             f"the systems {', '.join(map(str, names)) or '(none)'} must be at least one and have "
             "the same number of elements, for actions name elements by number"
         )
-    check_whole_number("proposals", proposals, 1, 10_000)
+    limit = read_budget(budget, ("experiments",), {"proposals": proposals})
+    if limit is not None:
+        proposals = limit.experiments
+    proposals = _DEFAULT_PROPOSALS if proposals is None else proposals
+    check_whole_number("proposals", proposals, 1, MOST_EXPERIMENTS)
     check_whole_number("history", history, 0, 1000)
     check_whole_number("max_steps", max_steps, 1, 2000)
     check_whole_number("max_atoms", max_atoms, 1, 200)

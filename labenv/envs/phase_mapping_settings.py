@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
+from labenv.envs.budgets import HOUR_S, read_budget
 from labenv.tasks.options import check_whole_number
 from labenv.tasks.phase_mapping.atlas import MapGrid, Truth
 from labenv.tasks.phase_mapping.systems import DEFAULT_PAIRS, MappedSystem, mapped_system
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-HOUR_S = 3600.0
+    from labenv_schemas.task import Budget
+
+_DEFAULT_H = 300.0
 
 
 @dataclass(frozen=True)
@@ -70,7 +73,8 @@ def make_mapping_settings(  # noqa: PLR0913 - the arguments of gym.make
     temperatures: int = 8,
     holds_h: Sequence[float] = (1.0, 4.0, 16.0),
     points: int = 1,
-    budget_h: float = 300.0,
+    budget: Budget | Mapping[str, Any] | None = None,
+    budget_h: float | None = None,
     cost_weight: float = 0.3,
     goal: float | None = 0.95,
     can_stop: bool = False,
@@ -88,7 +92,9 @@ def make_mapping_settings(  # noqa: PLR0913 - the arguments of gym.make
         holds_h: Holds that can be chosen, hours, up to 1000.
         points: Points measured in a step, 1 to 16; those alike in temperature and hold share a
             firing.
-        budget_h: Lab time of an episode, hours, up to 100000.
+        budget: What an episode may spend, of which this environment limits ``lab_time``: such as
+            ``{"lab_time": "300 h"}``, which is what it has where none is given.
+        budget_h: Short for a budget of this lab time, hours, 1 to 100000.
         cost_weight: Score that the whole budget costs, 0 to 1.
         goal: Agreement with the hidden map that ends the episode as a success; None for no goal.
         can_stop: Whether the hold has one more value, which ends the episode.
@@ -112,7 +118,11 @@ def make_mapping_settings(  # noqa: PLR0913 - the arguments of gym.make
     holds = tuple(float(hold) for hold in holds_h)
     if not holds or not all(0.0 < h <= 1000.0 for h in holds) or list(holds) != sorted(set(holds)):
         raise ConfigError(f"holds_h must rise within 0 to 1000 h, got {holds}")
-    _check_between("budget_h", budget_h, 1.0, 1e5)
+    limit = read_budget(budget, ("lab_time",), {"budget_h": budget_h})
+    hours = _DEFAULT_H if budget_h is None else budget_h
+    if limit is not None and limit.lab_time_s is not None:
+        hours = limit.lab_time_s / HOUR_S
+    _check_between("budget_h" if limit is None else "budget.lab_time in h", hours, 1.0, 1e5)
     _check_between("cost_weight", cost_weight, 0.0, 1.0)
     _check_between("scan_minutes", scan_minutes, 0.1, 600.0)
     if goal is not None:
@@ -125,7 +135,7 @@ def make_mapping_settings(  # noqa: PLR0913 - the arguments of gym.make
         temperatures=int(temperatures),
         holds_s=tuple(HOUR_S * hold for hold in holds),
         points=int(points),
-        budget_s=HOUR_S * float(budget_h),
+        budget_s=HOUR_S * float(hours),
         cost_weight=float(cost_weight),
         goal=None if goal is None else float(goal),
         can_stop=bool(can_stop),
@@ -150,4 +160,4 @@ def _check_between(name: str, value: float, low: float, high: float) -> None:
         raise ConfigError(f"{name} must be {low:g} to {high:g}, got {value!r}")
 
 
-__all__ = ["MappingSettings", "make_mapping_settings"]
+__all__ = ["HOUR_S", "MappingSettings", "make_mapping_settings"]

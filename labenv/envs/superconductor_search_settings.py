@@ -20,23 +20,27 @@ history               (H*15,)   present, score, midpoint / 100 K, onset / 100 K,
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from gymnasium import spaces
 
+from labenv.envs.budgets import HOUR_S, MOST_EXPERIMENTS, read_budget
 from labenv.tasks.options import check_whole_number
 from labenv.tasks.superconductor_search.laboratory import SCALE_K, STATUSES, Result
 from labenv.tasks.superconductor_search.recipe import ROUTES, RecipeSpace
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from labenv_schemas.task import Budget
+
 Observation = dict[str, "NDArray[np.float32]"]
 CURVE = 24
+_DEFAULT_EXPERIMENTS = 12
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,12 @@ class SearchSettings:
     goal_tc_k: float | None
 
 
-def make_search_settings(
+def make_search_settings(  # noqa: PLR0913 - the arguments of gym.make
     routes: Sequence[str] = ROUTES,
     *,
     firing_gases: Sequence[str] = ("air", "oxygen"),
-    experiments: int = 12,
+    budget: Budget | Mapping[str, Any] | None = None,
+    experiments: int | None = None,
     lab_time_h: float | None = None,
     history: int = 8,
     goal_tc_k: float | None = None,
@@ -73,8 +78,11 @@ def make_search_settings(
         routes: Precursors of barium on offer, of BaCO3 and BaO2.
         firing_gases: On offer, of air, oxygen and nitrogen; each with each route is a reaction
             network that takes seconds to make, once in a process, when first used.
-        experiments: Budget of an episode, 1 to 10000.
-        lab_time_h: Lab time of an episode, h, above 0; the experiment that exceeds it is the last.
+        budget: What an episode may spend, of which this environment limits ``experiments`` and
+            ``lab_time``; of experiments 12 where none is given, 10000 where a budget leaves them
+            out. The experiment that exceeds the lab time is the last.
+        experiments: Short for a budget of so many experiments, 1 to 10000.
+        lab_time_h: Short for a budget with this lab time, h, above 0.
         history: Results shown in the observation, 0 to 1000.
         goal_tc_k: Measured temperature of zero resistance that ends the episode as a success.
 
@@ -84,7 +92,14 @@ def make_search_settings(
     Raises:
         ConfigError: If an argument is out of range.
     """
-    check_whole_number("experiments", experiments, 1, 10_000)
+    limit = read_budget(
+        budget, ("experiments", "lab_time"), {"experiments": experiments, "lab_time_h": lab_time_h}
+    )
+    if limit is not None:
+        experiments = limit.experiments or MOST_EXPERIMENTS
+        lab_time_h = None if limit.lab_time_s is None else limit.lab_time_s / HOUR_S
+    experiments = _DEFAULT_EXPERIMENTS if experiments is None else experiments
+    check_whole_number("experiments", experiments, 1, MOST_EXPERIMENTS)
     check_whole_number("history", history, 0, 1000)
     for name, value in (("lab_time_h", lab_time_h), ("goal_tc_k", goal_tc_k)):
         if value is not None and not 0.0 < value < np.inf:
