@@ -169,7 +169,11 @@ def _held(
 def _network(
     precursors: tuple[str, ...], gases: tuple[Surroundings, ...], source: Source
 ) -> tuple[tuple[str, ...], tuple[Candidate, ...]]:
-    """Return the phases that matter under any of the gases, and the reactions between them."""
+    """Return the phases that matter under any of the gases, and the reactions between them.
+
+    Raises:
+        ConfigError: If these are too many phases.
+    """
     table = substance_table(source)
     weighed = [table.get(name) for name in precursors]
     _check_domain(weighed)
@@ -220,7 +224,7 @@ def _ordinary(phase: TabulatedSubstance, pressures: Mapping[str, float]) -> bool
 def _left_by(
     weighed: Sequence[TabulatedSubstance], allowed: Sequence[TabulatedSubstance]
 ) -> list[str]:
-    """Return the oxides that nitrates leave first, though traces of CO2 would turn them to salts."""
+    """Return the oxides that nitrates leave first, though CO2 would turn them to carbonates."""
     nitrates = [s for s in weighed if "N" in s.elements and "H" not in s.elements]
     metals = [set(cation_amounts(s.elements)) for s in nitrates if "O" in s.elements]
     return [p.name for p in allowed if any(set(p.elements) == {*m, "O"} for m in metals)]
@@ -261,7 +265,7 @@ def _system(
             rows.append(row)
             kept.append(reaction)
     grid_k = temperature_grid(T_MIN_K, T_MAX_K)
-    factors = rate_factors(potential, kept, rows, mobility, grid_k, pressures, furnace)
+    factors = rate_factors(potential, kept, rows, mobility, grid_k, (pressures, furnace))
     leaving = escapes(table, potential, pressures, vessel, grid_k)
     rows += [escape.row for escape in leaving]
     factors = np.column_stack([factors, *(escape.factor for escape in leaving)])

@@ -19,8 +19,8 @@ The rules, each with what it rests on:
   is unstable in the gas around it; one that takes up oxygen does so above about 0.38 of its
   melting temperature, where oxygen moves along surfaces and boundaries (Hüttig's rule is 0.3).
 - *Supply.* What reaches the powder by diffusion limits what it can take up of a gas that is a
-  trace, as CO2 is in air and oxygen in argon; and oxygen leaves into an inert gas no faster than its
-  equilibrium pressure drives it away.
+  trace, as CO2 is in air and oxygen in argon; and oxygen leaves into an inert gas no faster than
+  its equilibrium pressure drives it away.
 - *Bed.* Between grains that give off CO2 it stands higher than in the furnace, and keeps them from
   giving off more; what takes it up has only what the furnace's gas brings. Between the two
   temperatures of equilibrium a reaction stands still (`drive_in_bed`).
@@ -68,7 +68,9 @@ SOLID_ACTIVATION = 36.0  # over R times the onset temperature
 OXIDATION = 0.38
 OXIDATION_M_S, OXIDATION_ACTIVATION = 1.0e-11, 18.0
 OXIDATION_SEEN_M_S = 3.0e-12  # a tenth of half a micrometre in four hours
-SCALE_M = 1.0e-7  # thickness at which a scale by the law of layers grows as fast as by that of surfaces
+SCALE_M = (
+    1.0e-7  # thickness at which a scale by the law of layers grows as fast as by that of surfaces
+)
 RELEASE_M_S, RELEASE_ACTIVATION = 1.0e-11, 25.0
 HALF_DRIVE_J_MOL_ATOM = 1000.0
 RIVALRY_J_MOL_ATOM = 1500.0
@@ -83,9 +85,9 @@ THRESHOLD = 80.0  # how steeply, over R times the threshold, a product that nucl
 # that NO2's pressure does not hold them; the quotient over the constant is taken for this at most.
 LEFT_SHARE = 0.1
 CONDENSATION_K = 770.0  # CaHPO4 and NH4MnPO4 give pyrophosphates above 650-700 K
-# From where oxides take CO2 and water out of a gas, K: CaO from some 370 degC on (Bhatia & Perlmutter,
-# AIChE J. 29, 79 (1983)), Li2O above 200 degC (Mosqueda et al., Chem. Mater. 18 (2006)), others by
-# their basicity (estimates).
+# From where oxides take CO2 and water out of a gas, K: CaO from some 370 degC on (Bhatia &
+# Perlmutter, AIChE J. 29, 79 (1983)), Li2O above 200 degC (Mosqueda et al., Chem. Mater. 18 (2006)),
+# others by their basicity (estimates).
 UPTAKE_K = {"K": 370.0, "Na": 400.0, "Li": 500.0, "Ba": 500.0, "Sr": 580.0, "Ca": 640.0}
 GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
 # A gas diffuses to 3 mmol of powder through 2 cm of still gas over 3 cm2, D = 1.1e-4 m2/s of CO2 in
@@ -247,8 +249,7 @@ def rate_factors(
     rows: Sequence[Mapping[str, Any]],
     mobility: Mobility,
     grid_k: Floats,
-    pressures_pa: Mapping[str, float],
-    furnace_pa: Mapping[str, float] | None = None,
+    gas_pa: tuple[Mapping[str, float], Mapping[str, float]],
 ) -> Floats:
     """Return what drive, competition, liquids and supply make of each rate over temperature.
 
@@ -261,21 +262,20 @@ def rate_factors(
         rows: The same as rows of a system's file, see `reaction_row`.
         mobility: Melting temperatures and first liquids.
         grid_k: Temperatures, K, shape (K,).
-        pressures_pa: Of the gases between the grains, Pa.
-        furnace_pa: Of the gases in the furnace, Pa; the same where not given.
+        gas_pa: Pressures of the gases between the grains and in the furnace, Pa.
 
     Returns:
         Factors, shape (K, R).
     """
     if not reactions:
         return np.ones((grid_k.size, 0))
-    outside = pressures_pa if furnace_pa is None else furnace_pa
+    between, outside = gas_pa
     drive = np.array([
         drive_in_bed(
             np.interp(grid_k, potential.temperature_k, drive_j_mol_atom(potential, reaction)),
             GAS_CONSTANT_J_MOL_K
             * grid_k
-            * float(np.log(gas_quotient(row, pressures_pa) / gas_quotient(row, outside)))
+            * float(np.log(gas_quotient(row, between) / gas_quotient(row, outside)))
             / sum(n * potential.atoms[p] for p, n in reaction.reactants),
         )
         for reaction, row in zip(reactions, rows, strict=True)
@@ -401,7 +401,7 @@ def _uptake(way: _Way, grid_k: Floats, force: Floats) -> Floats:
 
 
 def _oxidation(way: _Way, grid_k: Floats, force: Floats) -> Floats:
-    """Return the factor at which a phase whose onset was seen is oxidised, split up as it may be."""
+    """Return the factor at which a phase whose onset was seen is oxidised and split up."""
     own = _arrhenius(OXIDATION_SEEN_M_S, way.reactants[0].oxidises_from_k, RELEASE_ACTIVATION)
     layer_m = SCALE_M if way.row["law"] == "layer" else 1.0
     return layer_m * _over(grid_k, *own) / (way.rate(grid_k) * way.over_rate(grid_k, force))
