@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 
@@ -80,9 +80,13 @@ def predict(  # noqa: PLR0913 - one parameter an option
     elif prediction.in_domain:
         _print(prediction)
     if not prediction.in_domain:
-        what = OUTSIDE.get(prediction.status, prediction.status)
-        tell(f"{what}: {'; '.join(prediction.notes)}")
-        raise typer.Exit(USAGE)
+        _refuse(prediction)
+
+
+def _refuse(prediction: Prediction) -> NoReturn:
+    what = OUTSIDE.get(prediction.status, prediction.status)
+    tell(f"{what}: {'; '.join(prediction.notes)}")
+    raise typer.Exit(USAGE)
 
 
 def mixture_amounts(text: str) -> dict[str, float]:

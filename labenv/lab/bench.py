@@ -24,7 +24,7 @@ from labenv.lab.operation_arrays import (
     scan_angles,
     scan_grid,
 )
-from labenv.physics import kinetics
+from labenv.physics import kinetics, systems
 from labenv.physics.furnace_program import HeatProgram
 from labenv_schemas.errors import SimulatorError
 from labenv_schemas.proposal import ROOM_TEMPERATURE_K
@@ -275,7 +275,7 @@ class Bench:
             OFFSET_REFERENCE_K - ROOM_TEMPERATURE_K
         )
         true_k = programs.temperature_k + conditions.furnace_offset_k[:, None] * excess
-        result = kinetics.react(
+        result = systems.react(
             self.system,
             samples.powder,
             HeatProgram(programs.time_s, true_k),

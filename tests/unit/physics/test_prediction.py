@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 import pytest
 
+from labenv.physics import prediction_run
+from labenv.physics.networks import Surroundings
+from labenv.physics.networks.solid_solutions import alike
 from labenv.physics.prediction import Firing, predict, predict_at
-from labenv_schemas.errors import ProposalError
+from labenv_schemas.errors import ConfigError, ProposalError, SimulatorError
+
+if TYPE_CHECKING:
+    from labenv.physics.kinetics import StepControl
 
 HOUR = 3600.0
 
@@ -75,7 +82,106 @@ def test_what_limits_is_told() -> None:
     cold = predict(Firing({"BaCO3": 1, "TiO2": 1}, 600.0, HOUR, draws=2))
     assert "diffusion" in cold.limited_by
     done = predict(Firing({"BaCO3": 1, "TiO2": 1}, 1700.0, 1000 * HOUR, draws=2))
-    assert "equilibrium" in done.limited_by
+    assert "at equilibrium" in done.limited_by
+    assert done.on_cooling == ""
+
+
+def test_what_cooling_changes_is_told_apart_from_the_hold() -> None:
+    # CuO gives Cu2O in air above 1026 degC, and takes the oxygen back as it cools
+    prediction = predict(Firing({"CuO": 1}, 1423.15, HOUR, draws=2))
+    held = {p.name: p.held for p in prediction.phases}
+    assert held["Cu2O"] > 0.98
+    assert shares(prediction)["CuO"] > 0.98
+    assert prediction.on_cooling.startswith("Cu2O to CuO")
+    assert {e.stage for e in prediction.path if e.phase == "Cu2O"} == {"heating", "cooling"}
+
+
+def test_what_is_not_named_is_summed_and_what_is_gone_is_no_phase() -> None:
+    prediction = predict(Firing({"BaCO3": 1, "TiO2": 1}, 1223.15, HOUR, draws=2))
+    for i, share in enumerate(("weight_fraction", "held", "equilibrium")):
+        named = sum(getattr(p, share) for p in prediction.phases)
+        assert named + prediction.others[i] == pytest.approx(1.0, abs=1e-9)
+    gone = predict(
+        Firing({"PbO": 1}, 1673.15, 100 * HOUR, draws=2, surroundings=Surroundings(vessel="open"))
+    )
+    assert gone.residue == 0.0
+    assert gone.mass_change == pytest.approx(-1.0, abs=1e-4)
+    assert not shares(gone) or max(shares(gone).values()) == 0.0
+    assert gone.main_product is None
+    assert "evaporated" in gone.limited_by
+
+
+@pytest.mark.parametrize(
+    ("amounts", "kind", "told"),
+    [
+        ({"PbO": 1, "ZrO2": 0.5, "TiO2": 0.5}, "solid_solution", "Pb(Zr,Ti)O3"),
+        ({"PbO": 1, "ZrO2": 0.5, "TiO2": 0.5}, "no_common_compound", "Pb, Ti, Zr"),
+        ({"CaCO3": 1, "SrCO3": 1, "WO3": 2}, "solid_solution", "ions of like charge and size"),
+    ],
+)
+def test_solid_solutions_are_flagged(amounts: dict[str, float], kind: str, told: str) -> None:
+    flags = predict(Firing(amounts, 1173.15, 4 * HOUR, draws=2)).flags
+    assert [f for f in flags if f.kind == kind and told in f.text], flags
+
+
+def test_a_compound_of_all_metals_is_not_flagged() -> None:
+    firing = Firing({"Y2O3": 0.5, "BaCO3": 2, "CuO": 3}, 1203.15, HOUR, draws=2)
+    assert predict(firing).flags == ()
+    assert alike("Ti", "Zr")
+    assert not alike("Ba", "Ca")
+    assert not alike("Ti", "P")
+
+
+def test_iron_is_not_reduced_by_five_ppm_of_oxygen() -> None:
+    # LiFePO4 needs a reductant: with none, Fe3+ stays in Li3Fe2(PO4)3 and Fe2O3
+    firing = Firing(
+        {"Fe2O3": 1, "Li2CO3": 1, "NH4H2PO4": 2},
+        973.15,
+        10 * HOUR,
+        draws=2,
+        surroundings=Surroundings(o2_pa=0.5, co2_pa=0.1, h2o_pa=1.0),
+    )
+    found = shares(predict(firing))
+    assert found["Li3Fe2(PO4)3"] > 0.7
+    assert found.get("LiFePO4", 0.0) < 0.05
+
+
+@pytest.mark.parametrize(
+    ("amounts", "around"),
+    [
+        ({"Al": 1}, Surroundings()),  # no other phase to be compared with
+        ({"V25C22": 1}, Surroundings(o2_pa=1e-6, co2_pa=0.0, vessel="vacuum")),
+        ({"Sr(NO3)2": 1}, Surroundings(other_pa=0.0)),
+        ({"Mg3N2": 1}, Surroundings(o2_pa=0.0, other_pa=0.0, vessel="open")),
+    ],
+)
+def test_elements_carbides_and_nitrates_are_fired(
+    amounts: dict[str, float], around: Surroundings
+) -> None:
+    prediction = predict(Firing(amounts, 1173.15, HOUR, draws=2, surroundings=around))
+    assert prediction.in_domain
+    assert sum(shares(prediction).values()) + prediction.others[0] == pytest.approx(1.0)
+
+
+def test_an_integration_that_does_not_end_is_repeated_coarsely_or_refused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[float] = []
+    real = prediction_run.react
+
+    def stubborn(*args: object, control: StepControl, **more: object) -> object:
+        calls.append(control.tolerance)
+        if control.tolerance < limit:
+            raise SimulatorError("sample 0: not finished")
+        return real(*args, control=control, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(prediction_run, "react", stubborn)
+    limit = 1e-3
+    firing = Firing({"CaCO3": 1}, 1173.15, HOUR, draws=2)
+    assert any("coarse" in note for note in predict(firing).notes)
+    limit = 1.0
+    with pytest.raises(SimulatorError, match="CaCO3 at 1173 K: the reactions could not"):
+        predict(firing)
 
 
 def test_outside_the_domain_is_said_and_not_guessed() -> None:
@@ -84,6 +190,8 @@ def test_outside_the_domain_is_said_and_not_guessed() -> None:
         assert not prediction.in_domain
         assert not prediction.phases
         assert prediction.notes[0]
+    assert predict(Firing({"XeO3": 1.0}, 1000.0, HOUR)).status == "unknown_substance"
+    assert predict(Firing({"O2": 1.0}, 1000.0, HOUR)).status == "outside_domain"
 
 
 @pytest.mark.parametrize(
@@ -96,6 +204,11 @@ def test_outside_the_domain_is_said_and_not_guessed() -> None:
         {"temperature_k": 5000.0},
         {"hold_s": -1.0},
         {"rate_k_per_s": 0.0},
+        {"rate_k_per_s": math.inf},
+        {"hold_s": math.nan},
+        {"mill_s": math.nan},
+        {"particle_radius_m": 0.0},
+        {"draws": 1},
     ],
 )
 def test_what_cannot_be_is_refused(change: dict[str, object]) -> None:
@@ -106,3 +219,9 @@ def test_what_cannot_be_is_refused(change: dict[str, object]) -> None:
     }
     with pytest.raises(ProposalError):
         predict(Firing(**{**values, **change}))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("change", [{"o2_pa": -1.0}, {"co2_pa": math.nan}, {"other_pa": math.inf}])
+def test_gases_that_cannot_be_are_refused(change: dict[str, float]) -> None:
+    with pytest.raises(ConfigError, match=next(iter(change))):
+        Surroundings(**change)  # type: ignore[arg-type]
