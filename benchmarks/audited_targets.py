@@ -15,7 +15,7 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,11 +23,15 @@ from labenv.envs.batch_bench import BatchBench
 from labenv.envs.batch_interlocks import BatchInterlocks
 from labenv.lab.bench import Bench, BenchSamples, Dosing, load_bench
 from labenv.lab.conditions import draw_conditions
+from labenv.physics.thermochemistry.sources import substance_table
 from labenv.tasks import Task, make_task
 from labenv.tasks.reading import STATUSES
 from labenv.tasks.synthesis import recipe_targets, resolve_target
 from labenv.tasks.task import GATES
 from labenv_schemas.errors import ConfigError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 # Beyond the recipes: hosts of networks with phases of which no structure is known, at one time.
 WIDER = (
@@ -142,24 +146,18 @@ def audit(task: Task, units: np.ndarray, seed: int) -> Audit:
     return Audit(score, truth, darkness, over, refused, len(units))
 
 
-def known_targets(*, every: bool = False) -> tuple[str, ...]:
-    """Return targets that the simulator takes: recipes and some more, or all of the tables."""
+def known_targets(*, every: bool = False) -> Iterator[str]:
+    """Yield targets that the simulator takes: recipes and some more, or all of the tables."""
     names = [*recipe_targets(), *WIDER]
     if every:
-        from labenv.physics.thermochemistry.sources import substance_table
-
-        names = sorted({
-            *names,
-            *(name.partition("-")[0] for name in substance_table("combined").substances),
-        })
-    found: list[str] = []
+        tabled = substance_table("combined").substances
+        names = list(dict.fromkeys([*names, *(name.partition("-")[0] for name in tabled)]))
     for name in names:
         try:
             resolve_target(name)
         except ConfigError:
             continue
-        found.append(name)
-    return tuple(found)
+        yield name
 
 
 def main() -> None:
