@@ -157,8 +157,8 @@ def test_oxygen_tetrahedra_have_their_usual_size(name: str, element: str) -> Non
 
 
 # Spacings of strong lines, angstrom, rounded, as on cards of the International Centre for
-# Diffraction Data (37-1479, 36-1474, 24-0053, 41-1488, 46-0416, 30-0873, 27-0044, 38-1402, 33-0831, 29-0829,
-# 21-0868, 35-0791, 19-0768, 10-0351).
+# Diffraction Data (37-1479, 36-1474, 24-0053, 41-1488, 46-0416, 30-0873, 27-0044, 38-1402, 33-0831,
+# 29-0829, 21-0868, 35-0791, 19-0768, 10-0351).
 STRONG_LINES_A = {
     "NH4H2PO4": (5.32, 3.07, 3.75),
     "NaNO3": (3.03, 2.31),
