@@ -387,7 +387,9 @@ def _tables(
     constant = np.exp(exponent)
     for r, row in enumerate(rows):
         if "bed_quotient" in row:
-            constant[r] = _between(constant[r], row["bed_quotient"], row["furnace_quotient"])
+            constant[r] = constant_between_gases(
+                constant[r], row["bed_quotient"], row["furnace_quotient"]
+            )
         if "one_way_at" in row:  # at that quotient of gases it stands still instead of turning
             most = float(row.get("left_share", 1.0)) / float(row["one_way_at"])
             constant[r] = np.minimum(constant[r], most)
@@ -412,10 +414,18 @@ def _tables(
     )
 
 
-def _between(constant: Floats, bed: float, furnace: float) -> Floats:
+def constant_between_gases(constant: Floats, bed: float, furnace: float) -> Floats:
     """Return exp(ΔG°/RT) such that the bed's quotient gives the lesser drive of bed and furnace.
 
     Where the two gases drive the reaction in opposite directions it stands still.
+
+    Args:
+        constant: exp(ΔG°/RT), any shape.
+        bed: The gases' quotient between the grains.
+        furnace: The same in the furnace.
+
+    Returns:
+        What takes the constant's place beside the bed's quotient, same shape.
     """
     by_bed, by_furnace = bed * constant, furnace * constant
     forward = np.minimum(np.maximum(by_bed, by_furnace), 1.0)
@@ -509,6 +519,7 @@ __all__ = [
     "ReactionTables",
     "assemble_system",
     "build_system",
+    "constant_between_gases",
     "load_system",
     "system_names",
     "temperature_grid",

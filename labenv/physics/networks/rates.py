@@ -86,8 +86,8 @@ THRESHOLD = 80.0  # how steeply, over R times the threshold, a product that nucl
 LEFT_SHARE = 0.1
 CONDENSATION_K = 770.0  # CaHPO4 and NH4MnPO4 give pyrophosphates above 650-700 K
 # From where oxides take CO2 and water out of a gas, K: CaO from some 370 degC on (Bhatia &
-# Perlmutter, AIChE J. 29, 79 (1983)), Li2O above 200 degC (Mosqueda et al., Chem. Mater. 18 (2006)),
-# others by their basicity (estimates).
+# Perlmutter, AIChE J. 29, 79 (1983)), Li2O above 200 degC (Mosqueda et al., Chem. Mater. 18
+# (2006)), others by their basicity (estimates).
 UPTAKE_K = {"K": 370.0, "Na": 400.0, "Li": 500.0, "Ba": 500.0, "Sr": 580.0, "Ca": 640.0}
 GROWTH_AT_TAMMANN_M, GROWTH_ACTIVATION = 0.05e-6, 20.0
 # A gas diffuses to 3 mmol of powder through 2 cm of still gas over 3 cm2, D = 1.1e-4 m2/s of CO2 in

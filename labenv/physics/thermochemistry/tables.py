@@ -303,10 +303,17 @@ def build_table(
     tabulated_names = set(found)
     _add_rows(found, waiting, grid)
     _drop_replaced(found, tabulated_names, {row["name"] for _, row, _ in waiting})
-    for key in SEEN:
-        for name, value in _joined(systems, key).items():
-            if name in found:
-                found[name] = replace(found[name], **{key: value})
+    seen = {key: _joined(systems, key) for key in SEEN}
+    for name in {n for values in seen.values() for n in values} & found.keys():
+        old = found[name]
+        found[name] = replace(
+            old,
+            onset_k=seen["onset_k"].get(name, old.onset_k),
+            hindered=seen["hindered"].get(name, old.hindered),
+            forms_from_k=seen["forms_from_k"].get(name, old.forms_from_k),
+            oxidises_from_k=seen["oxidises_from_k"].get(name, old.oxidises_from_k),
+            leaves_from_k=seen["leaves_from_k"].get(name, old.leaves_from_k),
+        )
     return SubstanceTable(found, tuple(eutectics), tuple(contacts), titles)
 
 
