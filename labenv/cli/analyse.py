@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from labenv.campaigns.plan_text import count_text
 from labenv.cli.output import (
     FormatOption,
     OutputFormat,
@@ -17,6 +18,7 @@ from labenv.cli.output import (
     print_table,
 )
 from labenv.cli.words import split_list
+from labenv.cli.working import working
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,7 +37,7 @@ EXAMPLES = examples(
 )
 
 
-def analyse(
+def analyse(  # noqa: PLR0913 - one parameter an option
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="A diffractogram in any known format.")
     ],
@@ -64,6 +66,10 @@ def analyse(
             help="Of a beam (0.4136), or a tube (Mo), in place of what the file says.",
         ),
     ] = None,
+    verbose: Annotated[
+        bool,
+        typer.Option("--verbose", "-v", help="Say what is done also where no terminal listens."),
+    ] = False,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Quantify the crystalline phases in a powder diffractogram."""
@@ -72,7 +78,7 @@ def analyse(
     candidates = _candidates(phases, cif, elements)
     symbols = split_list(elements, "list of elements") if elements is not None else None
     scan = _read(file, wavelength)
-    with _about(file):
+    with _about(file), working(_doing(candidates, symbols), verbose=verbose):
         fit = fit_phases(scan, candidates) if candidates else search_phases(scan, symbols)
     analysis = fit.analysis
     if format_ is OutputFormat.JSON:
@@ -124,6 +130,17 @@ def _candidates(
     if phases is not None:
         named += split_list(phases, "list of phases")
     return named + [phase_from_cif(path) for path in cif or []]
+
+
+def _doing(candidates: list[CrystalPhase | str], symbols: list[str] | None) -> str:
+    """Return what the analysis is about to do, for whoever waits."""
+    if candidates:
+        return f"fitting {count_text(len(candidates), 'candidate')}"
+    if symbols is not None:
+        return f"searching the known phases of {', '.join(symbols)}"
+    from labenv.physics.structures import phase_library
+
+    return f"searching all {len(list(phase_library()))} known phases"
 
 
 @contextmanager
