@@ -9,7 +9,9 @@ has must be within 0.025 eV/atom and differ from known and from rewarded ones: d
 cells earn nothing (`labenv.tasks.structure_discovery.judge` has the rules and why).
 
 The oracle proposes the known compounds of the system (`oracle_actions`, `oracle_score`); the floor
-samples the action space. All energies are the potential's own, at 0 K.
+samples the action space. All energies are the potential's own, at 0 K. Measured with chgnet: known
+compounds are worth 8 points in Ba-Ti-O and 3 in Mg-Al-O, of which the action space reaches 6.97 and
+3.00; the first 7 and 2 random actions of an episode earned nothing.
 """
 
 from __future__ import annotations

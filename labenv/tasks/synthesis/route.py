@@ -94,14 +94,16 @@ class ChargeRoute:
         Returns:
             The plan.
         """
+        shelf = load_shelf(self.target.system)
+        bottles = [shelf.get(str(values[_source(metal)])) for metal in self.target.metals]
         doses = tuple(
             PrecursorDose(
-                substance=str(values[_source(metal)]),
+                substance=bottle.name,
                 amount_mol=(float(values[ratio]) if ratio else 1.0)
                 * base_mol
-                / _atoms(str(values[_source(metal)])),
+                / _atoms(bottle.formula),
             )
-            for metal, ratio, base_mol in self._charge
+            for (_, ratio, base_mol), bottle in zip(self._charge, bottles, strict=True)
         )
         return plan_of(doses, values)
 

@@ -113,6 +113,16 @@ def test_a_hand_made_system_serves_other_targets() -> None:
     assert "TiO2 (rutile)" in titanium.choices
 
 
+def test_powders_whose_names_are_no_formulas_can_be_dosed() -> None:
+    """Every plan toward BaTi2O5 was refused, for 'TiO2 (rutile)' is no formula."""
+    space = make_task("synthesis", target="BaTi2O5").space
+    values = space.values_from_unit(np.full((1, space.n), 0.5))[0]
+    plan: Any = space.decode(values)
+    assert any("(" in dose.substance for dose in plan.operations[0].precursors)
+    assert space.decode(space.encode(plan)) == plan
+    assert scores("BaTi2O5", np.random.default_rng(0).random((16, space.n))).max() > 0.0
+
+
 def test_a_target_may_be_part_of_the_name() -> None:
     assert make_task("synthesis:SrTiO3").spec == make_task("synthesis", target="SrTiO3").spec
     with pytest.raises(ConfigError, match="names a target already"):
