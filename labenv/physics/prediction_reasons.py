@@ -65,7 +65,9 @@ def limit(
     if o2_pa < POOR_IN_O2_PA and float((balance - held) @ oxygen) > 0.5:
         return f"the gas: at equilibrium it would be oxidised, but {o2_pa:g} Pa of O2 bring little"
     if _distance(_by_cations(system, held - balance)) < NEAR:
-        return f"the way to equilibrium within each compound: {_change(system, held, balance)}"
+        return (
+            f"gas exchange or a change of form, still under way: {_change(system, held, balance)}"
+        )
     left = [s for s in weighed if held[system.phase_index(s.name)] > LEFT_OVER]
     stable = [s for s in left if balance[system.phase_index(s.name)] > LEFT_OVER]
     onset_k = Mobility(substance_table()).contact_onset_k(weighed)

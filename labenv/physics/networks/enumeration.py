@@ -143,16 +143,14 @@ def _pairs(potential: GrandPotential) -> list[Candidate]:
         base = counts[[a, b]].T
         if np.linalg.matrix_rank(base, tol=_TINY) < 2:
             continue
-        singles: list[Candidate] = []
-        for c in range(len(counts)):
-            if c in {a, b}:
-                continue
-            amounts, *_ = np.linalg.lstsq(base, counts[c], rcond=None)
-            if (amounts > 1e-7).all() and np.abs(base @ amounts - counts[c]).max() < _TINY:
-                singles.append(
-                    Candidate(((a, float(amounts[0])), (b, float(amounts[1]))), ((c, 1.0),))
-                )
-        found += singles
+        amounts = np.linalg.lstsq(base, counts.T, rcond=None)[0]
+        made = (amounts > 1e-7).all(axis=0)
+        made &= np.abs(base @ amounts - counts.T).max(axis=0) < _TINY
+        found += [
+            Candidate(((a, float(amounts[0, c])), (b, float(amounts[1, c]))), ((int(c), 1.0),))
+            for c in np.flatnonzero(made)
+            if c not in {a, b}
+        ]
         if len(potential.cations) >= 3:
             found += _double_products(potential, a, b)
     return found

@@ -9,6 +9,7 @@ of it, and the equilibrium is its convex hull.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +51,7 @@ class GrandPotential:
     temperature_k: Floats
     energy_j_mol: Floats
 
-    @property
+    @cached_property
     def atoms(self) -> Floats:
         """Atoms per formula unit of all elements, shape (P,)."""
         return np.array([phase.atoms for phase in self.phases])
