@@ -19,6 +19,8 @@ EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
 PROMISED = {
     "analyse_a_scan.py": r"BaTiO3-tetragonal +0\.\d+ ± 0\.\d+\nBa2TiO4 .*\nok, R_wp 0\.\d+\n$",
     "close_the_loop.py": r"(experiment \d+: score 0\.\d+, best so far 0\.\d+\n){10}.*best: .*°C",
+    "map_phases.py": r"(x = \d\.\d\d, .*degC: .*\n)+\d+ points in 1\d\d h; score 0\.\d+\n$",
+    "search_for_a_superconductor.py": r"ok +Tc .*best Tc [89]\d\.\d K in \d+ h; return 0\.\d+\n$",
     "run_a_proposal.py": r"heat +on furnace-1 .*score 0\.\d+: 0\.\d+ ± 0\.\d+ of BaTiO3, fit ok",
     "train_with_stable_baselines3.py": r"^\d\d episodes, mean return 0\.\d\d\n$",
     "step_the_environment.py": r"best score: 0\.\d+; rewards add up to 0\.\d+",
