@@ -51,7 +51,7 @@ class PredictedPhase:
         low: Tenth percentile over the kinetic uncertainty.
         high: Ninetieth percentile.
         held: Weight fraction at the end of the hold, before cooling.
-        equilibrium: At equilibrium at the temperature held.
+        equilibrium: At equilibrium of what was weighed in at the temperature held.
         estimate: Whether its thermochemistry is an estimate.
     """
 
@@ -154,14 +154,16 @@ def predict(firing: Firing) -> Prediction:
 def _fired(
     firing: Firing, system: ReactionSystem, weighed: Sequence[TabulatedSubstance]
 ) -> Prediction:
-    run = FiringRun(firing, system, weighed)
+    around, run = firing.surroundings, FiringRun(firing, system, weighed)
     nominal, book = run.nominal()
     course = run.course()
     spread = run.spread()
     left = float(nominal.powder.amounts_mol[0] @ system.molar_mass_kg_mol)
     change = left / float(book.mass_kg[0]) - 1.0
     after = run.shares(nominal.powder.amounts_mol)[0]
-    balance = run.balance(course.held_mol)
+    balance = run.balance(run.powder.amounts_mol[0])
+    # vapours that leave change what the rest tends to
+    tends_to = balance if around.vessel == "covered" else run.balance(course.held_mol)
     rows = np.array([after, *spread, course.held, balance])
     phases = tuple(
         PredictedPhase(
@@ -181,13 +183,12 @@ def _fired(
         e for p in system.phases for e in p.elements
     })
     metals = set[str]().union(*(metals_in(substance) for substance in weighed))
-    around = firing.surroundings
     return Prediction(
         "ok",
         phases=phases,
         others=_others(phases, after, course.held, balance),
         path=course.events,
-        limited_by=limit(system, weighed, course.held, balance, firing.temperature_k, around),
+        limited_by=limit(system, weighed, course.held, tends_to, firing.temperature_k, around),
         on_cooling=on_cooling(system, course.held, after),
         flags=domain_flags(metals, tabulated, shown),
         notes=_notes(phases, float(nominal.liquid_share[0]), firing.temperature_k, run.coarse),

@@ -179,15 +179,15 @@ class FiringRun:
         at = int(np.searchsorted(moments, held_s))
         return Course(tuple(events), amounts[at], fractions[at])
 
-    def balance(self, held_mol: Floats) -> Floats:
-        """Return weight fractions at equilibrium of what is there at the end of the hold."""
+    def balance(self, amounts_mol: Floats) -> Floats:
+        """Return weight fractions at equilibrium of some amounts, at the temperature held."""
         system = self.system
-        if not self.shares(held_mol[None])[0].any():
+        if not self.shares(amounts_mol[None])[0].any():
             return np.zeros(len(system.phases))
         found = stable_assemblage(
             system.phases,
             [gas for gas, gone in zip(system.gases, system.vapours, strict=True) if not gone],
-            held_mol,
+            amounts_mol,
             self.firing.temperature_k,
             np.maximum(self.gas, system.bed_pa)[~system.vapours],
         )
