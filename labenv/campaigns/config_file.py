@@ -136,11 +136,11 @@ def _file_faults(data: dict[str, Any]) -> list[Fault]:
 
 def _named_twice(data: dict[str, Any], located: LocatedData) -> list[Fault]:
     """Return a fault for every recipe that has the name of an earlier one."""
-    recipes = data.get("recipes")
+    recipes: Any = data.get("recipes")
     faults: list[Fault] = []
     first: dict[str, int] = {}
     for place, recipe in enumerate(recipes if isinstance(recipes, list) else ()):
-        name = recipe.get("name") if isinstance(recipe, dict) else None
+        name: Any = recipe.get("name") if isinstance(recipe, dict) else None
         if not isinstance(name, str):
             continue
         earlier = first.setdefault(name, place)

@@ -45,10 +45,11 @@ def read_budget(
     beside = [name for name, value in short.items() if value is not None]
     if beside:
         raise ConfigError(f"a budget stands in place of {', '.join(beside)}; leave out one of them")
-    if not isinstance(budget, (Budget, Mapping)):
+    given: object = budget
+    if not isinstance(given, (Budget, Mapping)):
         raise ConfigError(f"budget must be a Budget or a mapping, not {budget!r}")
     try:
-        read = parse(Budget, budget, ConfigError)
+        read = parse(Budget, given, ConfigError)
     except ConfigError as error:
         raise ConfigError(f"budget: {error}") from None
     for name, field in _FIELDS.items():

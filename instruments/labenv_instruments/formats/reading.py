@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from labenv_schemas.measurement import Measurement
 
 _MAX_BYTES = 500_000_000
-_NOT_FORMATS = {"reading", "decoding"}
+_NOT_FORMATS = {"reading"}
 
 _KNOWN_UNREAD = (
     (b"RAW", "a Bruker RAW file; export it as XY or XRDML"),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
-from labenv_instruments.formats.decoding import decode, is_text
+from labenv_schemas.decoding import decode, is_text
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.measurement import Diffractogram, Measurement, QualityFlag, Radiation
 

@@ -15,7 +15,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from labenv_instruments.formats.decoding import decode
+from labenv_schemas.decoding import decode
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.measurement import (
     Diffractogram,

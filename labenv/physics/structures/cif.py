@@ -19,7 +19,7 @@ from labenv.physics.structures.cif_sites import atom_rows, cell_occupants, cif_n
 from labenv.physics.structures.cif_symmetry import block_operations, first_of
 from labenv.physics.structures.phase import CrystalPhase, Site
 from labenv.physics.structures.symmetry import lattice_matrix
-from labenv_instruments.formats.decoding import decode
+from labenv_schemas.decoding import decode
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.formula import Formula, parse_formula
 

@@ -21,7 +21,9 @@ class Terminal(io.StringIO):
 @pytest.fixture
 def scan(tmp_path: Any) -> Any:
     angles = np.arange(20.0, 60.0, 0.05)
-    counts = 100.0 + 5000.0 * sum(np.exp(-(((angles - c) / 0.1) ** 2)) for c in (27.45, 36.1, 54.3))
+    counts = 100.0 + 5000.0 * np.sum(
+        [np.exp(-(((angles - c) / 0.1) ** 2)) for c in (27.45, 36.1, 54.3)], axis=0
+    )
     path = tmp_path / "scan.xy"
     np.savetxt(path, np.column_stack([angles, counts.round()]))
     return path

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from labenv_instruments.formats import format_ids, read_measurement
-from labenv_instruments.formats.decoding import decode
+from labenv_schemas.decoding import decode
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.measurement import Diffractogram
 
