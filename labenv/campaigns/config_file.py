@@ -136,10 +136,11 @@ def _file_faults(data: dict[str, Any]) -> list[Fault]:
 
 def _named_twice(data: dict[str, Any], located: LocatedData) -> list[Fault]:
     """Return a fault for every recipe that has the name of an earlier one."""
-    recipes: Any = data.get("recipes")
+    given = data.get("recipes")
+    recipes: list[Any] = given if isinstance(given, list) else []
     faults: list[Fault] = []
     first: dict[str, int] = {}
-    for place, recipe in enumerate(recipes if isinstance(recipes, list) else ()):
+    for place, recipe in enumerate(recipes):
         name: Any = recipe.get("name") if isinstance(recipe, dict) else None
         if not isinstance(name, str):
             continue

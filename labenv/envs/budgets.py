@@ -7,14 +7,9 @@ arguments of their own, which stand in place of a budget.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
 from labenv_schemas.base import parse
 from labenv_schemas.errors import ConfigError
 from labenv_schemas.task import Budget
-
-if TYPE_CHECKING:
-    from typing import Any
 
 MOST_EXPERIMENTS = 10_000
 HOUR_S = 3600.0
@@ -22,7 +17,7 @@ _FIELDS = {"experiments": "experiments", "lab_time": "lab_time_s", "cost": "cost
 
 
 def read_budget(
-    budget: Budget | Mapping[str, Any] | None,
+    budget: object,
     limited: tuple[str, ...],
     short: Mapping[str, object],
 ) -> Budget | None:
@@ -45,11 +40,10 @@ def read_budget(
     beside = [name for name, value in short.items() if value is not None]
     if beside:
         raise ConfigError(f"a budget stands in place of {', '.join(beside)}; leave out one of them")
-    given: object = budget
-    if not isinstance(given, (Budget, Mapping)):
+    if not isinstance(budget, (Budget, Mapping)):
         raise ConfigError(f"budget must be a Budget or a mapping, not {budget!r}")
     try:
-        read = parse(Budget, given, ConfigError)
+        read = parse(Budget, budget, ConfigError)
     except ConfigError as error:
         raise ConfigError(f"budget: {error}") from None
     for name, field in _FIELDS.items():

@@ -46,7 +46,14 @@ def decode(data: bytes) -> tuple[str, str]:
 
 
 def is_text(data: bytes) -> bool:
-    """Return whether the beginning of a file looks like text in any known encoding."""
+    """Return whether the beginning of a file looks like text in any known encoding.
+
+    Args:
+        data: The file, or its first 4096 bytes at least.
+
+    Returns:
+        Whether it does.
+    """
     if any(data.startswith(mark) for mark, _ in _BOMS) or _unmarked_utf16(data):
         return True
     head = data[:4096]

@@ -55,4 +55,4 @@ def test_proposals_of_structures_are_experiments() -> None:
 )
 def test_what_is_no_budget_is_told(budget: object, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        read_budget(budget, ("lab_time",), {})  # type: ignore[arg-type]
+        read_budget(budget, ("lab_time",), {})
