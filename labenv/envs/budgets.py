@@ -7,6 +7,7 @@ arguments of their own, which stand in place of a budget.
 from __future__ import annotations
 
 from collections.abc import Mapping
+
 from labenv_schemas.base import parse
 from labenv_schemas.errors import ConfigError
 from labenv_schemas.task import Budget
