@@ -53,6 +53,15 @@ if TYPE_CHECKING:
 BED_PA = {"CO2": 700.0}
 LEAST_PA = 1e-3  # of a gas; below, what a furnace holds comes from its walls
 MOST_GAS_MOL = 6.0  # that a reaction as written exchanges, see `_of_moderate_size`
+# Crystals of the compositions that the library has several of, where the first is not what a fired
+# and cooled powder is made of: those stable at room temperature (Anthony, Bideaux, Bladh & Nichols,
+# Handbook of Mineralogy), of which the tables' energies are too.
+STABLE_CRYSTALS = {
+    "CaSiO3": "wollastonite",
+    "Fe2O3": "hematite",
+    "MnO2": "pyrolusite",
+    "TiO2": "rutile",
+}
 MARGIN_J_MOL_ATOM = 4000.0
 MOST_PHASES = 40
 T_MIN_K, T_MAX_K = 298.15, 1800.0
@@ -338,11 +347,11 @@ def _gas_balance(
 
 
 def _structure(phase: TabulatedSubstance) -> str:
-    """Return the slug of a phase's crystal structure: the row's own, or one of its formula."""
+    """Return the slug of a phase's crystal structure: its row's, the stable one, or any."""
     from labenv.physics.structures.library import phase_library
 
     library = phase_library()
-    wanted = phase.structure or phase.name
+    wanted = phase.structure or STABLE_CRYSTALS.get(phase.name) or phase.name
     if wanted in library:
         return wanted
     try:

@@ -194,3 +194,20 @@ def test_what_is_not_known_is_refused() -> None:
         generate_system(("Zn(g)", "CaO"), AIR)
     with pytest.raises(ConfigError, match="leave as gas"):
         generate_system(("NH4HCO3",), AIR)
+
+
+@pytest.mark.parametrize(
+    ("precursors", "phase", "crystal"),
+    [
+        (("Fe2O3", "ZnO"), "Fe2O3", "hematite"),
+        (("BaCO3", "TiO2"), "TiO2", "rutile"),
+        (("MnO2", "Li2CO3"), "MnO2", "pyrolusite"),
+        (("CaCO3", "SiO2"), "CaSiO3", "wollastonite"),
+    ],
+)
+def test_a_composition_has_the_crystal_that_is_stable(
+    precursors: tuple[str, ...], phase: str, crystal: str
+) -> None:
+    """Fe2O3 scattered as maghemite, the first of its formula in the library."""
+    system = generate_system(precursors, AIR)
+    assert system.structures[system.phase_index(phase)] == crystal

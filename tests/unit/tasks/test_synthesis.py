@@ -61,7 +61,7 @@ def test_the_recipe_beats_chance_and_unsuitable_firings(target: str) -> None:
     chance = scores(target, np.random.default_rng(0).random((COUNT, space.n)))
     wrong = MOLTEN_K.get(target, 673.15)  # 400 degC is cold for the others
     bad = recipe_point(target, firing_k=wrong, hold_s=3600.0, refirings=0.0)
-    assert np.median(recipe) > max(0.5, np.median(chance))  # BiFeO3 is never pure
+    assert np.median(recipe) > max(0.6, np.median(chance))
     assert np.median(scores(target, np.tile(bad, (4, 1)))) < 0.1
 
 
