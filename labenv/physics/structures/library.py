@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from labenv.physics.structures.phase import CrystalPhase, Site
 from labenv_schemas.errors import SimulatorError, UnknownPluginError
 from labenv_schemas.formula import Formula, parse_formula
+from labenv_schemas.suggestions import meant
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -60,7 +60,7 @@ class PhaseLibrary:
             The phase.
 
         Raises:
-            UnknownPluginError: If no phase has the name; the message lists near ones.
+            UnknownPluginError: If no phase has the name; the message gives the nearest.
         """
         found = self._by_key.get(_key(name_or_alias))
         if found is None:
@@ -78,7 +78,7 @@ class PhaseLibrary:
             At least one phase.
 
         Raises:
-            UnknownPluginError: If nothing matches; the message lists near names and what is known
+            UnknownPluginError: If nothing matches; the message gives the nearest name and what is known
                 of the same elements.
         """
         named = self._by_key.get(_key(text))
@@ -131,8 +131,8 @@ class PhaseLibrary:
         self._phases[phase.name] = phase
 
     def _unknown(self, text: str) -> UnknownPluginError:
-        near = get_close_matches(_key(text), self._by_key, n=5, cutoff=0.6)
-        hints = list(dict.fromkeys(self._by_key[key].name for key in near))
+        near = meant(_key(text), tuple(self._by_key), cutoff=0.6)
+        hints = [] if near is None else [self._by_key[near].name]
         formula = _formula_or_none(text)
         if formula is not None:
             hints += [p.name for p in self if p.elements == formula.elements]
