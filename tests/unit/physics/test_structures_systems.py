@@ -47,7 +47,7 @@ TETRAHEDRA_A = {"P": 1.54, "Si": 1.63, "V": 1.72, "Cr": 1.65, "Mo": 1.77, "W": 1
 TETRAHEDRAL = [
     *((name, "W") for name in ("CaWO4", "SrWO4", "BaWO4", "PbWO4", "Na2WO4")),
     *((name, "Mo") for name in ("CaMoO4", "SrMoO4", "BaMoO4", "PbMoO4", "Na2MoO4")),
-    *((name, "Mo") for name in ("Li2MoO4", "MnMoO4", "CoMoO4-beta", "MgMoO4")),
+    *((name, "Mo") for name in ("Li2MoO4", "MnMoO4", "CoMoO4-beta", "MgMoO4", "ZnMoO4")),
     *((name, "V") for name in ("YVO4", "BiVO4", "LaVO4", "Ba3V2O8")),
     *((name, "Si") for name in ("Zn2SiO4", "Co2SiO4", "Mn2SiO4", "Fe2SiO4", "Ca2SiO4-gamma")),
     *((name, "P") for name in ("YPO4", "LaPO4", "BiPO4", "FePO4", "Li3PO4", "LiFePO4")),
@@ -103,11 +103,14 @@ PRODUCTS = {
     "Na P H": "Na2HPO4 Na4P2O7 Na3P3O9",
     "Y Si": "Y2Si2O7-beta Y2Si2O7-y Y2SiO5",
     "Li Ti": "Li4Ti5O12 Li2TiO3",
-    "Li Zr": "Li2ZrO3",
+    "Li Zr": "Li2ZrO3 Li6Zr2O7",
     "La C": "La2O2CO3",
     "Ca Ti": "CaTiO3 Ca3Ti2O7 Ca4Ti3O10",
     "Sr Ti": "SrTiO3 Sr2TiO4 Sr3Ti2O7 Sr4Ti3O10",
-    "Na Nb": "NaNbO3 Na2Nb4O11",
+    "Na Nb": "NaNbO3 Na2Nb4O11 Na3NbO4",
+    "Sr Nb": "SrNb2O6 Sr2Nb2O7",
+    "Zn Mo": "ZnMoO4",
+    "Cu Mo": "CuMoO4",
     "Bi V": "BiVO4 Bi4V2O11",
     "Co Mo": "CoMoO4-beta",
     "Mn Mo": "MnMoO4",
@@ -192,7 +195,7 @@ def test_strong_lines_are_those_of_the_card(name: str) -> None:
 
 
 def test_the_library_is_wide_enough_for_the_systems_that_labs_mix() -> None:
-    assert len(NAMES) >= 394
+    assert len(NAMES) >= 405
     elements = set().union(*(phase.elements for phase in phase_library()))
     cations = "Bi Ca Co Cr Cu Fe Ge Mn Mo Na Nb P Pb Si Sr Ti V W Y Zn"
     assert set(cations.split()) <= elements
