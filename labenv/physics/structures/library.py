@@ -78,8 +78,8 @@ class PhaseLibrary:
             At least one phase.
 
         Raises:
-            UnknownPluginError: If nothing matches; the message gives the nearest name and what is known
-                of the same elements.
+            UnknownPluginError: If nothing matches; the message gives the nearest name and what is
+                known of the same elements.
         """
         named = self._by_key.get(_key(text))
         formula = _formula_or_none(text)
