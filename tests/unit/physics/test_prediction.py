@@ -225,3 +225,21 @@ def test_what_cannot_be_is_refused(change: dict[str, object]) -> None:
 def test_gases_that_cannot_be_are_refused(change: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match=next(iter(change))):
         Surroundings(**change)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("amounts", "cold_degc", "hot_degc", "product"),
+    [
+        ({"Cr2O3": 1, "WO3": 1}, 700, 1000, "Cr2WO6"),
+        ({"Mn2O3": 3.5, "SiO2": 1}, 800, 1000, "Mn7SiO12"),
+    ],
+)
+def test_what_forms_late_does_not_form_early(
+    amounts: dict[str, float], cold_degc: float, hot_degc: float, product: str
+) -> None:
+    cold, hot = (
+        shares(predict(Firing(amounts, t + 273.15, 8 * HOUR, draws=2)))
+        for t in (cold_degc, hot_degc)
+    )
+    assert cold.get(product, 0.0) < 0.1
+    assert hot[product] > 0.9
