@@ -61,7 +61,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from labenv.physics.kinetics_kernel import Batch, Tables
-    from labenv.physics.reactions import ReactionTables
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -88,7 +87,7 @@ class StepControl:
         ledger: Whether to keep the steps, for `labenv.physics.energy`; twice the work.
     """
 
-    tolerance: float = 6e-3
+    tolerance: float = 8e-3
     temperature_k: float = 150.0
     threads: int = 1
     ledger: bool = False
@@ -212,11 +211,12 @@ def react(
         step_k=control.temperature_k,
     )
 
-    tables = _with_integrals(system.tables)
+    tables, gases = _with_integrals(system), len(system.gases)
 
     def fire(batch: Batch) -> None:
         def run(first: int, last: int) -> None:
-            fire_rows(first, last, batch, new_work(tables), model, system.tables)
+            work = new_work(tables, system.tables, gases)
+            fire_rows(first, last, batch, work, model, system.tables)
 
         _share_out(run, count, control.threads)
         if (batch.steps < 0).any():
@@ -233,41 +233,56 @@ def react(
     return _unpack(system, powder, batch)
 
 
-def _with_integrals(tables: ReactionTables) -> Tables:
+def _with_integrals(system: ReactionSystem) -> Tables:
     """Return a system's rates with their integrals, made once."""
     from labenv.physics.kinetics_kernel import integrate_tables
 
-    known = _INTEGRALS.get(id(tables.curve))
-    if known is None or known[0] is not tables.curve:
-        known = _INTEGRALS[id(tables.curve)] = (tables.curve, integrate_tables(tables))
+    curve = system.tables.curve
+    known = _INTEGRALS.get(id(curve))
+    if known is None or known[0] is not curve:
+        made = integrate_tables(system.tables, len(system.gases))
+        known = _INTEGRALS[id(curve)] = (curve, made)
     return known[1]
 
 
 def _pack(system: ReactionSystem, powder: PowderState) -> Floats:
-    from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE, ROWS, UNMIXED
+    from labenv.physics.kinetics_kernel import (
+        CUBE,
+        NEXT,
+        NOW,
+        PLENTY,
+        RADIUS,
+        REFERENCE,
+        ROWS,
+        UNMIXED,
+        columns_of,
+    )  # fmt: skip
 
     phases = len(system.phases)
-    x = np.zeros((len(powder), ROWS, phases + len(system.gases) + 1))
+    reach, nothing, width = columns_of(phases, len(system.gases))
+    x = np.zeros((len(powder), ROWS, width))
+    x[:, : NEXT + 1, nothing] = PLENTY
     x[:, NOW, :phases] = powder.amounts_mol
     x[:, REFERENCE, :phases] = powder.reference_mol
     x[:, RADIUS, :phases] = powder.particle_radius_m
     x[:, CUBE, :phases] = powder.crystallite_m**3
     x[:, UNMIXED, :phases] = segregation_weights(system, powder.amounts_mol)
-    x[:, NOW, -1] = np.maximum(0.0, powder.contact * powder.segregation - powder.reach_used)
+    x[:, NOW, reach] = np.maximum(0.0, powder.contact * powder.segregation - powder.reach_used)
     return x
 
 
 def _unpack(system: ReactionSystem, powder: PowderState, batch: Batch) -> ReactionResult:
-    from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE
+    from labenv.physics.kinetics_kernel import CUBE, NOW, RADIUS, REFERENCE, columns_of
 
     phases = len(system.phases)
-    gas = batch.x[:, NOW, phases:-1].copy()
+    reach, _, _ = columns_of(phases, len(system.gases))
+    gas = batch.x[:, NOW, phases:reach].copy()
     after = replace(
         powder,
         amounts_mol=batch.x[:, NOW, :phases].copy(),
         reference_mol=batch.x[:, REFERENCE, :phases].copy(),
         particle_radius_m=batch.x[:, RADIUS, :phases].copy(),
-        reach_used=powder.contact * powder.segregation - batch.x[:, NOW, -1],
+        reach_used=powder.contact * powder.segregation - batch.x[:, NOW, reach],
         crystallite_m=np.cbrt(batch.x[:, CUBE, :phases]),
         gas_released_mol=powder.gas_released_mol + gas,
         liquid_share=np.maximum(powder.liquid_share, batch.liquid),

@@ -10,8 +10,9 @@ reactant, and the step is solved again. On a ramp both stages take each rate's m
 from tables of its integral, so that rising temperature does not make steps short; steps end where a
 reaction turns round. Reactions that would move less than 1e-7 of the cations are left out.
 Elements are conserved to rounding, because a step is a sum of balanced reactions. The difference
-between its two stages is the error that sets the next step's length; a step that misses the
-tolerance, or leaves an amount below zero, is taken again, shorter.
+between its two stages, or what the first rates would have used up beyond the later ones, or the
+reach that they would have gained, is the error that sets the next step's length; a step that misses
+the tolerance, or leaves an amount below zero, is taken again, shorter.
 
 If asked, each step taken is written into a ledger: when, between which temperatures, and by how
 much each reaction went forward, which is what the books of energy are kept by. Without a ledger
@@ -42,7 +43,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
     Places = NDArray[np.uint32]  # without a sign, so that no place need be counted from the end
-    Tables = tuple[Floats, Floats, Places]
+    Tables = tuple[Floats, Floats, Floats]
 
 _STEP_K = GRID_STEP_K
 REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces can supply
@@ -60,13 +61,17 @@ _COOLING = 3.0  # steps may be longer on cooling, which stops reactions as heati
 _HALF_WAY = 0.16  # layer over first radius of a particle half consumed: u - u^2 at u^3 = 1/2
 _TRACE = 1.0e-13  # share of the cations below which a phase does not react
 _TINY = 1.0e-20  # share of the cations added to a divisor that may be zero
+_NO_MIXING = 1.0e-9  # segregation, mol of cations, below which a mole of reaction needs no reach
 _NEARLY_USED = 0.1  # share of the reach below which its exhaustion is felt
 _ESCAPE = 3  # position in `LAWS`
 
-# Rows of a sample's array `x`, shape (8, P + G + 1): a column a phase, a gas, and one for the
-# reach, the segregation that contacts can still undo, which reactions use up like a phase.
+# Rows of a sample's array `x`, shape (8, X): a column a phase, a gas, one for the reach, the
+# segregation that contacts can still undo, which reactions use up like a phase, and one for no
+# phase, of which there is plenty; then some without meaning, to a multiple of `_TOGETHER`.
 NOW, STAGE, NEXT, REFERENCE, RADIUS, CUBE, ROOT, UNMIXED = range(8)
 ROWS = 8
+PLENTY = 1e30  # mol of no phase
+_TOGETHER = 4  # columns that one instruction of the processor can do
 # Columns of a ledger before the reactions': end of the step (s), temperatures at its ends (K). The
 # last row is room for the step at hand, and its first number counts the rows written.
 END_S, BEGIN_K, END_K, EXTENTS = range(4)
@@ -111,7 +116,7 @@ class Batch(NamedTuple):
 
     time_s: Floats
     temperature_k: Floats
-    x: Floats  # (N, 8, P + G + 1)
+    x: Floats  # (N, 8, X), see `ROWS`
     powder: Floats  # (N, 3): contact area, reach after the last mixing, cations in mol
     factor: Floats  # (N, R, 2): reaction quotient, factor on the rate
     liquid: Floats
@@ -126,15 +131,19 @@ class Work(NamedTuple):
     """Room for a step, made outside the compiled code, which allocates nothing."""
 
     flow: Floats  # (3, R) mol/s of each listed reaction: in use, first stage, all in reach
-    pick: Places  # (R, 3) reaction, side, reactant that would soonest be used up (P for the reach)
+    pick: Places  # (R, 3) reaction, side, column of the reactant that would soonest be used up
     rate: Floats  # (R, 3) of each listed reaction: rate with the drive, length (m), turn (K)
-    mixed: Floats  # (R, 2) segregation that a mole of each side undoes, below 0 if it makes some
-    demand: Floats  # (P + 1,) 1/s
-    slot: Places  # (P + 1,) equation of each reactant that is scarce, `NONE` for others
-    matrix: Floats  # (P + 1, P + 2)
-    member: Places  # (R, 2, 5), as of the tables, `NONE` for none
+    change: Floats  # (R, 2, X) of each column by a mole of each side reacted
+    used: Floats  # (R, 2, X) of it, what uses condensed phases and the reach up
+    demand: Floats  # (2, X) 1/s, at the beginning of a step and after its first stage
+    slot: Places  # (X,) equation of each reactant that is scarce, `NONE` for others
+    chosen: Places  # (X,) reactant of each equation
+    pull: Floats  # (X, X) by equation: what the reactions it scales change, over what is left
+    matrix: Floats  # (X, X + 1)
+    member: Places  # (R, 2, 3), columns of the condensed phases, that of no phase for none
     rates: Floats  # (2, K, 2, R), see `integrate_tables`
     growth: Floats  # (2, K, P)
+    nothing: int  # column of no phase
 
 
 class Sample(NamedTuple):
@@ -146,33 +155,62 @@ class Sample(NamedTuple):
     flow: Floats
     pick: Places
     rate: Floats
-    mixed: Floats
+    change: Floats
+    used: Floats
     demand: Floats
     slot: Places
+    chosen: Places
+    pull: Floats
     matrix: Floats
     member: Places
     rates: Floats
     growth: Floats
     ledger: Floats
+    nothing: int
 
 
-def integrate_tables(tab: ReactionTables) -> Tables:
+def integrate_tables(tab: ReactionTables, gases: int) -> Tables:
     """Return the rates on the grid of temperature and their integrals, for the means of ramps.
 
     Args:
         tab: Tables of the system.
+        gases: How many gases it has.
 
     Returns:
         At [0, k, 0, r] a reaction's rate, at [0, k, 1, r] the same times exp(ΔG°/RT), at [1, ...]
         the integrals over temperature up to there, shape (2, K, 2, R); and d(size^3)/dt of each
-        phase's crystallites with its integral, shape (2, K, P); and the members of the reactions'
-        sides with `NONE` for none, shape (R, 2, 5).
+        phase's crystallites with its integral, shape (2, K, P); and what each side of a reaction
+        does to each column of a sample, mol a mole, shape (R, 2, X).
     """
     rates = tab.curve.copy()
     # At low temperature exp(ΔG°/RT) can be so large that its integral hides all that comes later.
     rates[:, 1] = np.minimum(rates[:, 1], _LARGEST_CONSTANT) * rates[:, 0]
-    member = np.where(tab.member < 0, NONE, tab.member).astype(np.uint32)
-    return _with_integral(rates), _with_integral(tab.growth), member
+    return _with_integral(rates), _with_integral(tab.growth), _changes(tab, gases)
+
+
+def columns_of(phases: int, gases: int) -> tuple[int, int, int]:
+    """Return the columns of the reach and of no phase, and how many there are.
+
+    Args:
+        phases: How many condensed phases.
+        gases: How many gases.
+
+    Returns:
+        The three numbers.
+    """
+    reach = phases + gases
+    return reach, reach + 1, -(-(reach + 2) // _TOGETHER) * _TOGETHER
+
+
+def _changes(tab: ReactionTables, gases: int) -> Floats:
+    forward = np.zeros((tab.member.shape[0], columns_of(tab.cation.shape[0], gases)[2]))
+    for side, sign in ((0, -1.0), (1, 1.0)):
+        for place in range(tab.member.shape[2]):
+            rows = np.flatnonzero(tab.member[:, side, place] >= 0)
+            forward[rows, tab.member[rows, side, place]] += (
+                sign * tab.coefficient[rows, side, place]
+            )
+    return np.stack([forward, -forward], axis=1)
 
 
 def _with_integral(values: Floats) -> Floats:
@@ -181,16 +219,21 @@ def _with_integral(values: Floats) -> Floats:
     return np.ascontiguousarray(np.stack([values, integral]))
 
 
-def new_work(tables: Tables) -> Work:
+def new_work(tables: Tables, tab: ReactionTables, gases: int) -> Work:
     """Return room for the steps of a chemical system, for one thread at a time.
 
     Args:
         tables: As `integrate_tables` makes them.
+        tab: Tables of the system.
+        gases: How many gases it has.
 
     Returns:
         The room.
     """
     phases, reactions = tables[1].shape[2], tables[0].shape[3]
+    _, nothing, width = columns_of(phases, gases)
+    used = np.maximum(0.0, -tables[2])
+    used[:, :, phases:] = 0.0
     # A reaction may be listed twice, its other side when the first stage has made what that needs;
     # and one more is considered and not taken.
     room = 2 * reactions + 1
@@ -198,14 +241,24 @@ def new_work(tables: Tables) -> Work:
         flow=np.zeros((3, room)),
         pick=np.zeros((room, 3), dtype=np.uint32),
         rate=np.zeros((room, 3)),
-        mixed=np.zeros((reactions, 2)),
-        demand=np.zeros(phases + 1),
-        slot=np.zeros(phases + 1, dtype=np.uint32),
-        matrix=np.zeros((phases + 1, phases + 2)),
-        member=tables[2],
+        change=tables[2].copy(),
+        used=used,
+        demand=np.zeros((2, width)),
+        slot=np.zeros(width, dtype=np.uint32),
+        chosen=np.zeros(width, dtype=np.uint32),
+        pull=np.zeros((width, width)),
+        matrix=np.zeros((width, width + 1)),
+        member=np.where(tab.member < 0, nothing, tab.member)[:, :, :3].astype(np.uint32),
         rates=tables[0],
         growth=tables[1],
+        nothing=nothing,
     )
+
+
+@inlined
+def _reach_column(sample: Sample) -> int:
+    """Return the column of the reach, which stands before that of no phase."""
+    return sample.nothing - 1
 
 
 @inlined
@@ -343,9 +396,8 @@ def _consider(
     x, member = sample.x, sample.member
     square = 0.0
     for place in range(3):
-        p = member[r, side, place]
-        if p != NONE:
-            square += x[RADIUS, p] * x[RADIUS, p]
+        radius = x[RADIUS, member[r, side, place]]
+        square += radius * radius
     if side == 1:
         drive = min(-drive, REVERSE_CAP * rate)
     sample.rate[count, 0] = max(drive, 0.0) * sample.factor[r, 1] / tab.coefficient[r, side, 0]
@@ -359,10 +411,10 @@ def _speed(row: int, j: int, sample: Sample, model: Model, tab: ReactionTables) 
     """Return the factor on the rate of a listed reaction by amounts, sizes and layers."""
     x, member, r, side = sample.x, sample.member, sample.pick[j, 0], sample.pick[j, 1]
     core, partners = member[r, side, 0], 1.0
+    few = model.scarce_fraction * sample.powder[2]
     for place in range(1, 3):
-        p = member[r, side, place]
-        if p != NONE:
-            partners *= x[row, p] / (x[row, p] + model.scarce_fraction * sample.powder[2])
+        there = x[row, member[r, side, place]]
+        partners *= there / (there + few)
     amount, first = x[row, core], x[REFERENCE, core]
     if amount < first:
         x[ROOT, core] = _cube_root(amount / first, x[ROOT, core])
@@ -384,7 +436,8 @@ def _flows(
         The gain of reach, 1/s.
     """
     kind, powder, flow, pick = tab.kind, sample.powder, sample.flow, sample.pick
-    reach, within = sample.x[row, sample.x.shape[1] - 1], powder[0]
+    end = _reach_column(sample)
+    reach, within = sample.x[row, end], powder[0]
     if powder[1] > 0.0:
         within *= reach / (reach + _NEARLY_USED * powder[1])
     gain = 0.0
@@ -396,8 +449,8 @@ def _flows(
         v = sample.rate[j, 0] * _speed(row, j, sample, model, tab)
         flow[2, j] = v
         if kind[r, 1] == 1:
-            gain += model.unmixed_rate * powder[0] * v * max(0.0, sample.mixed[r, side])
-        if kind[r, 1] == 1 or sample.mixed[r, side] > 0.0:
+            gain += model.unmixed_rate * powder[0] * v * sample.used[r, side, end]
+        if kind[r, 1] == 1 or sample.used[r, side, end] > 0.0:
             v *= within
         flow[0, j] = v
     return gain
@@ -441,56 +494,63 @@ def _add_new(
 
 
 @inlined
-def _set_demand(row: int, count: int, sample: Sample, tab: ReactionTables) -> None:
-    """Set the share of each reactant's amount in `row` that would go in a second."""
-    x, flow, pick, demand, mixed = sample.x, sample.flow, sample.pick, sample.demand, sample.mixed
-    member, coefficient = sample.member, tab.coefficient
-    last = demand.shape[0] - 1
-    for p in range(last + 1):
-        demand[p] = 0.0
-    for j in range(count):
-        r, side, v = pick[j, 0], pick[j, 1], flow[0, j]
-        for place in range(3):
-            p = member[r, side, place]
-            if p != NONE:
-                demand[p] += v * coefficient[r, side, place]
-        demand[last] += v * max(0.0, mixed[r, side])
-    for p in range(last):
-        if demand[p] > 0.0:
-            demand[p] /= x[row, p] + _TINY * sample.powder[2]
-    demand[last] /= x[row, x.shape[1] - 1] + _TINY
+def _add(factor: float, values: Floats, out: Floats) -> None:
+    """Add `factor` times the values, as many at a time as an instruction can."""
+    one = np.uint64(1)  # indices without a sign, which the compiler need not count from the end
+    for four in range(np.uint64(out.shape[0]) >> np.uint64(2)):
+        i = np.uint64(four) << np.uint64(2)
+        j = i + one
+        k = j + one
+        m = k + one
+        a, b, c, d = values[i], values[j], values[k], values[m]
+        e, f, g, h = out[i], out[j], out[k], out[m]
+        out[i], out[j], out[k], out[m] = (
+            e + factor * a, f + factor * b, g + factor * c, h + factor * d,
+        )  # fmt: skip
 
 
 @inlined
-def _find_scarce(count: int, sample: Sample, tab: ReactionTables) -> None:
+def _set_demand(row: int, count: int, demand: Floats, sample: Sample) -> None:
+    """Set the share of each reactant's amount in `row` that would go in a second."""
+    x, flow, pick, used = sample.x, sample.flow, sample.pick, sample.used
+    tiny = _TINY * sample.powder[2]
+    for p in range(demand.shape[0]):
+        demand[p] = 0.0
+    for j in range(count):
+        _add(flow[0, j], used[pick[j, 0], pick[j, 1]], demand)
+    for p in range(demand.shape[0]):
+        demand[p] /= x[row, p] + tiny
+
+
+@inlined
+def _find_scarce(count: int, sample: Sample) -> None:
     """Pick each listed reaction's most demanded reactant."""
-    pick, demand, mixed = sample.pick, sample.demand, sample.mixed
-    last = demand.shape[0] - 1
+    pick, demand, member, end = sample.pick, sample.demand[0], sample.member, _reach_column(sample)
     for j in range(count):
         r, side = pick[j, 0], pick[j, 1]
-        best = sample.member[r, side, 0]
-        for place in range(1, 3):
-            p = sample.member[r, side, place]
-            if p != NONE and demand[p] > demand[best]:
-                best = p
-        if mixed[r, side] > 0.0 and demand[last] > demand[best]:
-            best = last
+        p, q = member[r, side, 1], member[r, side, 2]
+        best = member[r, side, 0]
+        best = p if demand[p] > demand[best] else best
+        best = q if demand[q] > demand[best] else best
+        if sample.used[r, side, end] > 0.0 and demand[end] > demand[best]:
+            best = np.uint32(end)
         pick[j, 2] = best
 
 
 @inlined
-def _number(count: int, pick: Places, slot: Places) -> int:
+def _number(count: int, sample: Sample) -> int:
     """Number the reactants picked.
 
     Returns:
         How many there are.
     """
-    size = 0
+    pick, slot, chosen, size = sample.pick, sample.slot, sample.chosen, 0
     for p in range(slot.shape[0]):
         slot[p] = NONE
     for j in range(count):
-        if slot[pick[j, 2]] == NONE:
-            slot[pick[j, 2]] = size
+        p = pick[j, 2]
+        if slot[p] == NONE:
+            slot[p], chosen[size] = size, p
             size += 1
     return size
 
@@ -506,54 +566,45 @@ def _overdrawn(row: int, x: Floats, cation: Floats, cations: float) -> int:
 
 
 @inlined
-def _pick_instead(p: int, count: int, pick: Places, member: Places) -> bool:
+def _pick_instead(p: int, count: int, sample: Sample) -> bool:
     """Let the reactions that use up phase p be scaled by what is left of it.
 
     Returns:
         Whether any was not.
     """
-    changed = False
+    pick, changed = sample.pick, False
     for j in range(count):
-        for place in range(3):
-            if member[pick[j, 0], pick[j, 1], place] == p and pick[j, 2] != p:
-                pick[j, 2], changed = p, True
+        if sample.used[pick[j, 0], pick[j, 1], p] > 0.0 and pick[j, 2] != p:
+            pick[j, 2], changed = p, True
     return changed
 
 
 @inlined
-def _assemble(
-    step: tuple[float, float], row: int, count: int, size: int, sample: Sample, tab: ReactionTables
-) -> None:
+def _assemble(step: tuple[float, float], row: int, count: int, size: int, sample: Sample) -> None:
     """Set up the equations for what will be left of the scarce reactants.
 
     On return ``flow[2]`` holds, for each listed reaction, its extent over what will be left.
     """
-    x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
-    member, coefficient, (h, gain) = sample.member, tab.coefficient, step
-    last, reach = slot.shape[0] - 1, x.shape[1] - 1
-    for p in range(last + 1):
-        i = slot[p]
-        if i != NONE:
-            for c in range(size):
-                matrix[i, c] = 0.0
-            matrix[i, i] = 1.0
-            matrix[i, size] = x[NOW, p] if p < last else x[NOW, reach] + h * gain
+    x, flow, pick, slot, chosen = sample.x, sample.flow, sample.pick, sample.slot, sample.chosen
+    pull, matrix, (h, gain) = sample.pull, sample.matrix, step
+    tiny = _TINY * sample.powder[2]
+    for c in range(size):
+        for p in range(pull.shape[1]):
+            pull[c, p] = 0.0
     for j in range(count):
-        r, side, scarce = pick[j, 0], pick[j, 1], pick[j, 2]
-        divisor = x[row, scarce if scarce < last else reach] + _TINY * sample.powder[2]
+        scarce = pick[j, 2]
         # Beyond the limit nothing is left all the same, and loops of fast reactions would turn over
         # so much that rounding showed.
-        pull = min(h * flow[0, j] / divisor, _LARGEST_PULL)
-        flow[2, j] = pull
-        column = slot[scarce]
-        for place in range(3):
-            p, q = member[r, side, place], member[r, 1 - side, place]
-            if p != NONE and slot[p] != NONE:
-                matrix[slot[p], column] += pull * coefficient[r, side, place]
-            if q != NONE and slot[q] != NONE:
-                matrix[slot[q], column] -= pull * coefficient[r, 1 - side, place]
-        if slot[last] != NONE:
-            matrix[slot[last], column] += pull * sample.mixed[r, side]
+        strength = min(h * flow[0, j] / (x[row, scarce] + tiny), _LARGEST_PULL)
+        flow[2, j] = strength
+        _add(strength, sample.change[pick[j, 0], pick[j, 1]], pull[slot[scarce]])
+    end = _reach_column(sample)
+    for i in range(size):
+        p = chosen[i]
+        for c in range(size):
+            matrix[i, c] = -pull[c, p]
+        matrix[i, i] += 1.0
+        matrix[i, size] = x[NOW, p] + (h * gain if p == end else 0.0)
 
 
 @inlined
@@ -575,27 +626,14 @@ def _solve(matrix: Floats, size: int) -> None:
 
 
 @inlined
-def _move(
-    step: tuple[float, float], target: int, count: int, size: int, sample: Sample,
-    tab: ReactionTables,
-) -> None:  # fmt: skip
+def _move(step: tuple[float, float], target: int, size: int, sample: Sample) -> None:
     """Set row `target` by the equations' solution."""
-    x, flow, pick, slot, matrix = sample.x, sample.flow, sample.pick, sample.slot, sample.matrix
-    member, coefficient = sample.member, tab.coefficient
-    reach = x.shape[1] - 1
+    x = sample.x
     for p in range(x.shape[1]):
         x[target, p] = x[NOW, p]
-    x[target, reach] += step[0] * step[1]
-    for j in range(count):
-        r, side = pick[j, 0], pick[j, 1]
-        extent = flow[2, j] * matrix[slot[pick[j, 2]], size]
-        x[target, reach] -= extent * sample.mixed[r, side]
-        for place in range(member.shape[2]):
-            p, q = member[r, side, place], member[r, 1 - side, place]
-            if p != NONE:
-                x[target, p] -= extent * coefficient[r, side, place]
-            if q != NONE:
-                x[target, q] += extent * coefficient[r, 1 - side, place]
+    x[target, _reach_column(sample)] += step[0] * step[1]
+    for i in range(size):
+        _add(sample.matrix[i, size], sample.pull[i], x[target])
 
 
 @inlined
@@ -619,20 +657,21 @@ def _advance(
         Whether no amount is below zero.
     """
     x, cation, cations = sample.x, tab.cation, sample.powder[2]
-    _set_demand(row, count, sample, tab)
-    _find_scarce(count, sample, tab)
+    _set_demand(row, count, sample.demand[0], sample)
+    _find_scarce(count, sample)
     short = -1
     for _ in range(_REPICKS):
-        size = _number(count, sample.pick, sample.slot)
-        _assemble(step, row, count, size, sample, tab)
+        size = _number(count, sample)
+        _assemble(step, row, count, size, sample)
         _solve(sample.matrix, size)
-        _move(step, target, count, size, sample, tab)
+        _move(step, target, size, sample)
         short = _overdrawn(target, x, cation, cations)
-        if short < 0 or not _pick_instead(short, count, sample.pick, sample.member):
+        if short < 0 or not _pick_instead(short, count, sample):
             break
     for p in range(cation.shape[0]):  # what rounding left below zero
         x[target, p] = max(0.0, x[target, p])
-    x[target, x.shape[1] - 1] = max(0.0, x[target, x.shape[1] - 1])
+    end = _reach_column(sample)
+    x[target, end] = max(0.0, x[target, end])
     return short < 0
 
 
@@ -653,6 +692,34 @@ def _difference(x: Floats, cation: Floats) -> float:
     for p in range(cation.shape[0]):
         error = max(error, abs(x[NEXT, p] - x[STAGE, p]) * cation[p, 0])
     return error
+
+
+@inlined
+def _slackening(h: float, listed: int, sample: Sample, tab: ReactionTables) -> float:
+    """Return by how much a step would be wrong with its first rates, as the later ones tell, mol.
+
+    Where a reactant is used up by either, the stages agree though layers that grow meanwhile leave
+    some of it. What counts is the rate over what there is, which stays as it is while a reactant
+    merely runs out.
+    """
+    x, pick, slot, chosen = sample.x, sample.pick, sample.slot, sample.chosen
+    first, later, tiny = sample.demand[0], sample.demand[1], _TINY * sample.powder[2]
+    size, error = 0, 0.0
+    for p in range(slot.shape[0]):
+        size += 1 if slot[p] != NONE else 0
+        first[p] = later[p] = 0.0
+    for j in range(listed):  # only those that it limits; others run out of something else before
+        p = pick[j, 2]
+        share = h * sample.used[pick[j, 0], pick[j, 1], p]
+        first[p] += share * sample.flow[1, j]
+        later[p] += share * sample.flow[0, j]
+    for i in range(size):
+        p = chosen[i]
+        a, b = first[p] / (x[NOW, p] + tiny), later[p] / (x[STAGE, p] + tiny)
+        wrong = x[NOW, p] * abs(b - a) / ((1.0 + a) * (1.0 + b))
+        cations = tab.cation[p, 0] if p < tab.cation.shape[0] else sample.powder[2]
+        error = max(error, cations * wrong)
+    return 0.5 * error
 
 
 @inlined
@@ -696,8 +763,8 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
     """Set row NEXT from row NOW.
 
     Returns:
-        The largest difference between the stages as a share of the cations; infinite if an amount
-        fell below zero; below zero if the step had better end after so many K.
+        Its error as a share of the cations; infinite if an amount fell below zero; below zero if
+        the step had better end after so many K.
     """
     x, flow, cation, cations = sample.x, sample.flow, tab.cation, sample.powder[2]
     _clear(sample.ledger)
@@ -715,17 +782,19 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
             return -turn_k
     if not _advance((h, before), NOW, STAGE, count, sample, tab):
         return math.inf
-    now = _present(STAGE, x, cation, cations)
+    listed, now = count, _present(STAGE, x, cation, cations)
     if now & ~present:  # what the first stage made may react in the second
         count = _add_new(count, present, now, course, sample, tab)
     gain = _flows(STAGE, now, count, sample, model, tab)
+    error = _slackening(h, listed, sample, tab)
+    error = max(error, 0.5 * h * abs(gain - before) * cations)
     for j in range(count):
         flow[0, j] = 0.5 * (flow[0, j] + flow[1, j])
     if not _advance((h, 0.5 * (before + gain)), STAGE, NEXT, count, sample, tab):
         return math.inf
     if sample.ledger.shape[0] > 0:
         _note(count, sample)
-    return float(_difference(x, cation) / cations)
+    return max(error, _difference(x, cation)) / cations
 
 
 @inlined
@@ -800,20 +869,22 @@ def _line(
 
 
 @compiled
-def _fill_mixed(sample: Sample, tab: ReactionTables) -> None:
+def _fill_mixed(sample: Sample) -> None:
     """Set the segregation that a mole of each reaction undoes, below zero where it makes some.
 
     What comes apart lies side by side, so that it comes into reach; the rest stays out of it.
     """
-    for r in range(tab.kind.shape[0]):
-        undone = 0.0
-        for place in range(3):
-            p, q = sample.member[r, 0, place], sample.member[r, 1, place]
-            if p != NONE:
-                undone += sample.x[UNMIXED, p] * tab.coefficient[r, 0, place]
-            if q != NONE:
-                undone -= sample.x[UNMIXED, q] * tab.coefficient[r, 1, place]
-        sample.mixed[r, 0], sample.mixed[r, 1] = undone, -undone
+    change, used, end = sample.change, sample.used, _reach_column(sample)
+    for r in range(change.shape[0]):
+        made = 0.0
+        for p in range(end):
+            made += sample.x[UNMIXED, p] * change[r, 0, p]
+        if (
+            abs(made) * sample.powder[2] < _NO_MIXING
+        ):  # rounding must not decide whether mixing limits it
+            made = 0.0
+        change[r, 0, end], change[r, 1, end] = made, -made
+        used[r, 0, end], used[r, 1, end] = max(0.0, -made), max(0.0, made)
 
 
 @compiled
@@ -825,7 +896,7 @@ def _fire(
     Returns:
         The peak liquid share, and the number of steps, below 0 if not finished.
     """
-    _fill_mixed(sample, tab)
+    _fill_mixed(sample)
     wanted, peak, total = _FIRST_STEP_S, 0.0, 0
     for s in range(time_s.shape[0] - 1):
         span = time_s[s + 1] - time_s[s]
@@ -856,9 +927,9 @@ def fire_rows(
     for i in range(first, last):
         sample = Sample(
             batch.x[i], batch.powder[i], batch.factor[i],
-            work.flow, work.pick, work.rate, work.mixed, work.demand,
-            work.slot, work.matrix, work.member, work.rates, work.growth,
-            batch.ledger[i],
+            work.flow, work.pick, work.rate, work.change, work.used, work.demand,
+            work.slot, work.chosen, work.pull, work.matrix, work.member, work.rates, work.growth,
+            batch.ledger[i], work.nothing,
         )  # fmt: skip
         batch.liquid[i], batch.steps[i] = _fire(
             batch.time_s[i], batch.temperature_k[i], sample, model, tab

@@ -91,7 +91,7 @@ def test_make_vec_env_makes_many_environments_and_ppo_learns_on_them():
 
 def test_the_documented_lines_train():
     page = Path(__file__).resolve().parents[2] / "docs" / "environment.md"
-    section = page.read_text(encoding="utf-8").split("## Stable-Baselines3")[1]
+    section = page.read_text(encoding="utf-8").split("## Stable-Baselines3")[1].split("\n## ")[0]
     (block,) = re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     names = {}
     exec(compile(block, str(page), "exec"), names)

@@ -14,6 +14,7 @@ from labenv.lab.shelf import load_shelf
 from labenv.physics.structures.library import phase_library
 from labenv.physics.systems import MOST_METALS, load_system, metals_of, system_name
 from labenv.physics.thermochemistry.sources import substance_table
+from labenv.physics.thermochemistry.substance import cation_amounts
 from labenv.tasks.synthesis.telling import indistinguishable
 from labenv_schemas.errors import ConfigError, UnknownPluginError
 from labenv_schemas.formula import parse_formula
@@ -147,9 +148,7 @@ def _why_absent(formula: str, system: ReactionSystem) -> str:
         substance_table("combined").get(formula)
     except UnknownPluginError:
         made = ", ".join(
-            phase.name
-            for phase in system.phases
-            if len(metals_of(phase.name.partition("-")[0])) >= 2
+            phase.name for phase in system.phases if len(cation_amounts(phase.elements)) >= 2
         )
         return f"no thermochemistry of it is known; known of its metals are {made or 'none'}"
     return "by the tables it lies too far above other phases to be made"
