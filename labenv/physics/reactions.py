@@ -261,7 +261,8 @@ def load_system(name: str = "Ba-Ti-C-O") -> ReactionSystem:
     return build_system(files[name])
 
 
-def _files() -> dict[str, dict[str, Any]]:
+@lru_cache(maxsize=1)
+def _files() -> Mapping[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for entry in _FOLDER.iterdir():
         if entry.name.endswith(".toml"):
