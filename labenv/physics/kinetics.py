@@ -40,7 +40,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv.physics.checks import all_between
+from labenv.physics.checks import all_between, distinct_rows
 from labenv.physics.furnace_program import HeatProgram, heat_program, stack_programs
 from labenv.physics.kinetics_powder import (
     PowderState,
@@ -339,8 +339,9 @@ def _factors(
             f"kinetic factors need {len(system.reactions)} columns, got {factors.shape}"
         )
     floor_pa = np.maximum(system.bed_pa, LEAST_PA)
-    share = np.maximum(pressure, floor_pa)[:, None, :] / STANDARD_PRESSURE_PA
-    quotient = (share ** system.gas_stoichiometry[None]).prod(axis=2)
+    kinds, which = distinct_rows(pressure)  # powers cost more than a firing
+    share = np.maximum(kinds, floor_pa)[:, None, :] / STANDARD_PRESSURE_PA
+    quotient = (share ** system.gas_stoichiometry[None]).prod(axis=2)[which]
     both = np.empty((count, len(system.reactions), 2))
     both[:, :, 0], both[:, :, 1] = quotient, factors
     if system.co2_column is not None:

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from labenv.physics import kinetics
+from labenv.physics.checks import distinct_rows
 from labenv.physics.furnace_program import HeatProgram
 from labenv.physics.kinetics import DEFAULT_CONTROL, ReactionResult, join_powders
 from labenv.physics.networks.generation import LEAST_PA, Surroundings, generate_system
@@ -154,10 +155,10 @@ def _by_gas(
         return {_GIVEN_OFF: (system, every)}
     names = [gas.name for gas in system.gases]
     pair = pressures[:, [names.index("O2"), names.index("CO2")]]
-    kinds, which = np.unique(pair, axis=0, return_inverse=True)
+    kinds, which = distinct_rows(pair)
     found: dict[Surroundings, list[int]] = {}
     for kind, (o2_pa, co2_pa) in enumerate(kinds):
-        rows = np.flatnonzero(which.ravel() == kind)
+        rows = np.flatnonzero(which == kind)
         found.setdefault(_around(float(o2_pa), float(co2_pa)), []).extend(map(int, rows))
     return {
         around: (

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labenv.physics.checks import ABOVE_ZERO, all_between
+from labenv.physics.checks import ABOVE_ZERO, all_between, distinct_rows
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -33,3 +33,18 @@ def test_parts_of_arrays_and_empty_ones() -> None:
     assert all_between(values[:, 1:3], 1.0, 10.0)
     assert not all_between(values.T, 0.0, 10.0)
     assert all_between(np.empty((0, 3)), 1.0)
+
+
+@pytest.mark.parametrize("kinds", [1, 3, 8, 9, 40])
+def test_rows_that_differ_are_found(kinds: int) -> None:
+    rng = np.random.default_rng(kinds)
+    values = rng.integers(0, 1000, (kinds, 3))[rng.integers(0, kinds, 200)].astype(float)
+    rows, which = distinct_rows(values)
+    assert np.array_equal(rows[which], values)
+    assert len(rows) == len(np.unique(values, axis=0))
+
+
+def test_no_rows_differ_where_there_are_none() -> None:
+    rows, which = distinct_rows(np.empty((0, 2)))
+    assert rows.shape == (0, 2)
+    assert which.shape == (0,)
