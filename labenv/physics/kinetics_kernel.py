@@ -794,7 +794,7 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
         return math.inf
     if sample.ledger.shape[0] > 0:
         _note(count, sample)
-    return max(error, _difference(x, cation)) / cations
+    return float(max(error, _difference(x, cation)) / cations)
 
 
 @inlined
