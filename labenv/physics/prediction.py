@@ -48,8 +48,8 @@ class PredictedPhase:
     Attributes:
         name: The phase.
         weight_fraction: Of what is taken out of the furnace, by the nominal rates.
-        low: Tenth percentile over the kinetic uncertainty.
-        high: Ninetieth percentile.
+        low: Tenth percentile over the kinetic uncertainty, or the nominal share where that is less.
+        high: Ninetieth percentile, or the nominal share where that is more.
         held: Weight fraction at the end of the hold, before cooling.
         equilibrium: At equilibrium of what was weighed in at the temperature held.
         estimate: Whether its thermochemistry is an estimate.
@@ -169,8 +169,8 @@ def _fired(
         PredictedPhase(
             name=system.phase_names[p],
             weight_fraction=float(after[p]),
-            low=float(spread[0, p]),
-            high=float(spread[1, p]),
+            low=min(float(spread[0, p]), float(after[p])),
+            high=max(float(spread[1, p]), float(after[p])),
             held=float(course.held[p]),
             equilibrium=float(balance[p]),
             estimate=system.phases[p].estimate,

@@ -64,6 +64,13 @@ def test_the_spread_holds_the_nominal_value_and_grows_where_it_is_fast() -> None
     assert main.high - main.low > 0.02
 
 
+def test_the_spread_holds_the_nominal_value_where_that_is_an_extreme() -> None:
+    # by the nominal rates all carbonate is gone, and most draws leave some or take up more
+    prediction = predict(Firing({"CaCO3": 1}, 973.15, 2 * HOUR, draws=6))
+    assert prediction.phases
+    assert all(p.low <= p.weight_fraction <= p.high for p in prediction.phases)
+
+
 def test_the_same_firing_gives_the_same_prediction() -> None:
     firing = Firing({"CaCO3": 1, "SiO2": 1}, 1273.15, HOUR, draws=8)
     assert predict(firing) == predict(firing)
