@@ -55,7 +55,7 @@ class SynthesisSettings:
 
 
 def make_settings(  # noqa: PLR0913 - the arguments of gym.make
-    task: str | Task = DEFAULT_TASK,
+    task: str | Task | None = None,
     *,
     target: str | None = None,
     lab: LabConfig | Mapping[str, Any] | None = None,
@@ -69,9 +69,9 @@ def make_settings(  # noqa: PLR0913 - the arguments of gym.make
     """Return checked settings.
 
     Args:
-        task: A task or its name.
-        target: Formula of what is to be made, which the task must take; where no task is named,
-            that of the task ``"synthesis"``.
+        task: A task or its name; None for ``"batio3-synthesis"``, or with a target for
+            ``"synthesis"``.
+        target: Formula of what is to be made, which the task must take.
         lab: A lab, as a model or plain data, which has the task's system where it names none;
             None for the task's own.
         budget: A budget, as a model or plain data; None for the task's own.
@@ -113,28 +113,33 @@ def make_settings(  # noqa: PLR0913 - the arguments of gym.make
     )
 
 
-def _goal(task: str | Task, target: str | None) -> Task:
+def _goal(task: str | Task | None, target: str | None) -> Task:
     """Return the task that a user means by a task and a target.
 
     Raises:
-        ConfigError: If a task that is made already is given a target.
+        ConfigError: If a task that is made already, or one of a target of its own, is given one.
     """
     if target is None:
+        task = DEFAULT_TASK if task is None else task
         return task if isinstance(task, Task) else make_task(task)
     if isinstance(task, Task):
         raise ConfigError(
             f"the task {task.spec.name!r} is made already; leave out target={target!r}"
         )
-    return make_task("synthesis" if task == DEFAULT_TASK else task, target=target)
+    if task == DEFAULT_TASK:
+        raise ConfigError(
+            f"the task {task!r} has a target of its own; leave out the task, or target={target!r}"
+        )
+    return make_task("synthesis" if task is None else task, target=target)
 
 
 def read_settings(
-    task: str | Task, given: Mapping[str, Any], own: tuple[str, ...]
+    task: str | Task | None, given: Mapping[str, Any], own: tuple[str, ...]
 ) -> SynthesisSettings:
     """Return checked settings from the arguments that a user gave by name.
 
     Args:
-        task: A task or its name.
+        task: A task or its name, or None.
         given: Arguments of `make_settings`, by name.
         own: Names of the environment's own arguments, to be listed with them.
 

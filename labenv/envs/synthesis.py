@@ -55,7 +55,7 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
     experiment is a success: terminated and not truncated. ``info["episode_end"]`` says which.
 
     Args:
-        task: A task or its name.
+        task: A task or its name; None for that of BaTiO3, or of the target given.
         render_mode: "ansi" for text from `render`.
         **settings: See `labenv.envs.settings.make_settings`.
     """
@@ -64,7 +64,7 @@ class SolidStateSynthesisEnv(gym.Env["Observation", "NDArray[np.generic]"]):
 
     def __init__(
         self,
-        task: str | Task = "batio3-synthesis",
+        task: str | Task | None = None,
         render_mode: str | None = None,
         **settings: Any,  # noqa: ANN401 - those of make_settings
     ) -> None:

@@ -53,7 +53,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
 
     Args:
         num_envs: Number of episodes, N.
-        task: A task or its name.
+        task: A task or its name; None for that of BaTiO3, or of the target given.
         autoreset_mode: What happens at the end of an episode.
         threads: Threads that share the episodes; None for as many as there are processors. The
             numbers do not depend on it.
@@ -70,7 +70,7 @@ class SolidStateSynthesisVectorEnv(VectorEnv["Observation", "NDArray[np.generic]
     def __init__(
         self,
         num_envs: int = 1,
-        task: str | Task = "batio3-synthesis",
+        task: str | Task | None = None,
         *,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int | None = None,

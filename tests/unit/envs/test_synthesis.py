@@ -348,6 +348,7 @@ def test_rounding_error_of_float32_is_projected():
         ),
         ({"stop_on_sucess": False, "x": 1}, r"mean 'stop_on_success'\?\), 'x'; it takes"),
         ({"seed": 3}, "'seed'; it takes"),
+        ({"task": "batio3-synthesis", "target": "LiCoO2"}, "has a target of its own; leave out"),
     ],
 )
 @pytest.mark.parametrize("make", [gym.make, gym.make_vec])
