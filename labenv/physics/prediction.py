@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 Status = Literal["ok", "unknown_substance", "outside_domain"]
+ZERO_C_K = 273.15
 SHOWN = 0.005  # weight fraction below which a phase is not named
 
 
@@ -228,7 +229,7 @@ def _notes(
 ) -> tuple[str, ...]:
     notes: list[str] = []
     if liquid > 0.0:
-        notes.append(f"a liquid forms below {temperature_k:.0f} K; what it does is rough here")
+        notes.append(f"a liquid forms below {temperature_k - ZERO_C_K:.0f} degC; what it does is rough here")
     estimated = [p.name for p in phases if p.estimate]
     if estimated:
         notes.append(f"thermochemistry is an estimate for {', '.join(estimated)}")

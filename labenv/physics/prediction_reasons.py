@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 POOR_IN_O2_PA = 200.0  # below which the gas brings it slowly
 LEFT_OVER = 0.02  # weight fraction from which a phase counts as there
-NEAR = 0.03  # of the mass in other phases than at equilibrium, which is as good as none
+NEAR = 0.03  # of the mass in other phases than at equilibrium, which is next to nothing
+SAME = 0.003  # which cannot be told from none
 
 
 def metals_in(substance: GibbsSource) -> set[str]:
@@ -55,11 +56,8 @@ def limit(
     """
     if not held.any():
         return "nothing: all of it has evaporated"
-    if _distance(held - balance) < NEAR:
-        return (
-            "nothing: at the end of the hold the mixture is at equilibrium for this temperature "
-            "and gas"
-        )
+    if (off := _distance(held - balance)) < NEAR:
+        return _next_to_nothing(system, held, balance, off)
     o2_pa = surroundings.o2_pa
     oxygen = np.array([p.elements.get("O", 0.0) for p in system.phases]) / system.molar_mass_kg_mol
     if o2_pa < POOR_IN_O2_PA and float((balance - held) @ oxygen) > 0.5:
@@ -71,13 +69,17 @@ def limit(
     left = [s for s in weighed if held[system.phase_index(s.name)] > LEFT_OVER]
     stable = [s for s in left if balance[system.phase_index(s.name)] > LEFT_OVER]
     onset_k = Mobility(substance_table()).contact_onset_k(weighed)
+    names = ", ".join(s.name for s in left)
     if left and len(left) > len(stable) and temperature_k < onset_k:
+        mobile = f"below about {onset_k - 273.15:.0f} degC ({onset_k:.0f} K)"
+        given = {system.phase_index(s.name) for s in weighed}
+        if sum(share for p, share in enumerate(held) if p not in given) < LEFT_OVER:
+            return f"diffusion: no partner is mobile {mobile}"
         return (
-            f"diffusion: no partner is mobile below about {onset_k:.0f} K "
-            f"({onset_k - 273.15:.0f} degC)"
+            f"diffusion: partners are hardly mobile {mobile}; {names} left over; fire longer or "
+            "hotter"
         )
     if left and len(left) > len(stable):
-        names = ", ".join(s.name for s in left)
         return f"diffusion through the product: {names} left over; fire longer, hotter, or regrind"
     return "the last step: intermediates have not reacted with one another yet"
 
@@ -98,12 +100,26 @@ def on_cooling(system: ReactionSystem, held: Floats, after: Floats) -> str:
     return _change(system, held, after)
 
 
-def _change(system: ReactionSystem, before: Floats, after: Floats) -> str:
+def _next_to_nothing(system: ReactionSystem, held: Floats, balance: Floats, off: float) -> str:
+    if off < SAME:
+        return (
+            "nothing: at the end of the hold the mixture is at equilibrium for this temperature "
+            "and gas"
+        )
+    change = _change(system, held, balance, SAME)
+    return f"little: at the end of the hold the mixture is next to equilibrium, but for {change}"
+
+
+def _change(system: ReactionSystem, before: Floats, after: Floats, least: float = LEFT_OVER) -> str:
     change = after - before
-    lost = [int(p) for p in np.argsort(change) if change[p] < -0.5 * LEFT_OVER]
-    won = [int(p) for p in np.argsort(-change) if change[p] > 0.5 * LEFT_OVER]
+    lost = [int(p) for p in np.argsort(change) if change[p] < -0.5 * least]
+    won = [int(p) for p in np.argsort(-change) if change[p] > 0.5 * least]
     gone, come = (", ".join(system.phase_names[p] for p in some) for some in (lost, won))
-    return f"{gone or 'several'} to {come or 'several'} ({100 * _distance(change):.0f} wt %)"
+    return f"{gone or 'several'} to {come or 'several'} ({_percent(_distance(change))} wt %)"
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.{0 if share >= NEAR else 1}f}"
 
 
 def _distance(change: Floats) -> float:

@@ -225,8 +225,8 @@ class FiringRun:
                 return result
         names = " + ".join(self.firing.amounts_mol)
         raise SimulatorError(
-            f"{names} at {self.firing.temperature_k:.0f} K: the reactions could not be integrated "
-            "to the end, even in coarse steps; try a shorter hold, another temperature or gas"
+            f"{names} at {_celsius(self.firing.temperature_k)}: the reactions could not be "
+            "integrated to the end, even in coarse steps; try a shorter hold, another temperature or gas"
         )
 
 
@@ -246,8 +246,8 @@ def check_firing(firing: Firing) -> None:
         raise ProposalError(f"amounts must be above 0 and below {LARGEST_MOL:g} mol, got {bad}")
     if not SMALLEST_K <= firing.temperature_k <= LARGEST_K:
         raise ProposalError(
-            f"the rates hold from {SMALLEST_K:g} K to {LARGEST_K:g} K; asked for "
-            f"{firing.temperature_k:g} K"
+            f"the rates hold from {_celsius(SMALLEST_K)} to {_celsius(LARGEST_K)}; asked for "
+            f"{_celsius(firing.temperature_k)}"
         )
     if not (0.0 <= firing.hold_s < LONGEST_S and SLOWEST_K_PER_S <= firing.rate_k_per_s < np.inf):
         raise ProposalError(
@@ -260,6 +260,10 @@ def check_firing(firing: Firing) -> None:
         raise ProposalError(
             f"particles are between 1 nm and 1 cm in radius, not {firing.particle_radius_m:g} m"
         )
+
+
+def _celsius(temperature_k: float) -> str:
+    return f"{temperature_k - 273.15:.0f} degC ({temperature_k:.0f} K)"
 
 
 def _repeat(powder: PowderState, count: int) -> PowderState:

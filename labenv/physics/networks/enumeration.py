@@ -5,7 +5,8 @@ Every reaction conserves the cations exactly; the gas gives or takes the rest. C
 - one phase into one, two or three others (decomposition, oxidation, reduction, transformation);
 - two phases in contact into each compound between them, or into pairs of compounds that the line
   between them crosses;
-- an oxide and a substance without oxygen that was weighed in, which takes its oxygen (thermite);
+- an oxide and a substance without oxygen that was weighed in, which takes its oxygen (thermite),
+  and an oxide and a lower one, or its metal, that was weighed in, into those between them;
 - three phases into the compound that their triangle holds: the precursors, and those that are most
   stable with and without other compounds as rich as it.
 
@@ -170,10 +171,16 @@ def _exchanges(potential: GrandPotential, precursors: tuple[int, ...]) -> list[C
     def as_(p: int, less: bool) -> list[int]:
         """Return the phases of the same cations with less, or more, oxygen."""
         sign = -1.0 if less else 1.0
-        alike = [q for q in plain if np.abs(share[p] - share[q]).max() < _TINY]
+        alike = [q for q in plain if _alike(share, p, q)]
         return [q for q in alike if sign * (oxygen[q] - oxygen[p]) > _TINY]
 
     found: list[Candidate] = []
+    weighed = [p for p in precursors if p in plain]
+    for b, a in product(plain, plain):
+        # what has less oxygen was weighed in, or may come of what was
+        here = any(oxygen[p] < oxygen[b] + _TINY and _alike(share, p, b) for p in weighed)
+        if here and _alike(share, a, b) and oxygen[a] > oxygen[b] + _TINY:
+            found += _meeting(potential, oxygen, a, b, as_(b, less=False))
     for b in (p for p in precursors if p in plain and oxygen[p] == 0.0):
         for a in (p for p in plain if oxygen[p] > 0.0 and not (share[p] * share[b]).any()):
             for c, d in product(as_(a, less=True), as_(b, less=False)):
@@ -185,6 +192,24 @@ def _exchanges(potential: GrandPotential, precursors: tuple[int, ...]) -> list[C
                         ((c, 1.0 / cations[c]), (d, needed / cations[d])),
                     )
                 )
+    return found
+
+
+def _alike(share: Floats, p: int, q: int) -> bool:
+    """Return whether two phases have the same cations in the same ratio."""
+    return bool(np.abs(share[p] - share[q]).max() < _TINY)
+
+
+def _meeting(
+    potential: GrandPotential, oxygen: Floats, a: int, b: int, between: list[int]
+) -> list[Candidate]:
+    """Return the reactions of an oxide and what has less oxygen into those between the two."""
+    cations, found = potential.counts.sum(axis=1), list[Candidate]()
+    for c in between:
+        x = (oxygen[c] - oxygen[b]) / (oxygen[a] - oxygen[b])
+        if _TINY < x < 1.0 - _TINY:
+            reactants = ((a, float(x / cations[a])), (b, float((1.0 - x) / cations[b])))
+            found.append(Candidate(reactants, ((c, float(1.0 / cations[c])),)))
     return found
 
 
