@@ -66,6 +66,17 @@ def test_the_snippets_of_synthesis_run() -> None:
     assert sum(name.endswith("_source") for name in sources) == 2
 
 
+def test_the_snippet_of_further_measurements_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    text = PAGE.read_text(encoding="utf-8").split("\n## Measurements besides diffraction\n")[1]
+    (block,) = re.findall(r"```python\n(.*?)```", text.split("\n## ")[0], re.DOTALL)
+    numbers = run(block)["numbers"]
+    # CO2 leaves: 44.0 g of the 277.2 g of a formula unit
+    assert numbers["mass_change"].value == pytest.approx(-0.159, abs=0.01)
+    assert 5500.0 < numbers["density"].value < 6100.0
+    assert "eds_mass_fraction_Ba" in numbers
+    assert "mass_change: -0.1" in capsys.readouterr().out
+
+
 def test_the_snippet_of_superconductors_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = blocks("SuperconductorSearch")
     names = run(block)
