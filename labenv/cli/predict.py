@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from math import isfinite
+from typing import TYPE_CHECKING, Annotated, NoReturn, get_args
 
 import typer
 
@@ -16,7 +17,7 @@ from labenv.cli.output import (
     tell,
 )
 from labenv.cli.words import split_list
-from labenv_schemas.errors import ConfigError
+from labenv_schemas.errors import ConfigError, ProposalError
 
 if TYPE_CHECKING:
     from labenv.physics.networks import Surroundings
@@ -28,6 +29,12 @@ ROOM_AIR_WATER_PA = 1000.0  # 45 % relative humidity at 20 degC
 DRY_GAS_WATER_PA = 1.0  # a few ppm, as bottled gases have
 LEAST_SHOWN, MOST_MINUTES = 5e-4, 600.0
 USAGE = 2  # the exit code of wrong input
+UNITS = {"temperature": "degC", "time": "h", "rate": "K/min"}  # where one is left out
+PLACES = {
+    "segments[0].target": "--temperature",
+    "segments[0].hold": "--time",
+    "segments[0].rate": "--rate",
+}
 OUTSIDE = {
     "unknown_substance": "unknown substance",
     "outside_domain": "outside the simulator's domain",
@@ -62,11 +69,8 @@ def predict(  # noqa: PLR0913 - one parameter an option
     """Predict the phases that a firing gives."""
     from labenv.physics.prediction import Firing
     from labenv.physics.prediction import predict as predict_firing
-    from labenv_schemas.base import parse
-    from labenv_schemas.proposal import Heat
 
-    segment = {"target": temperature, "rate": rate, "hold": time}
-    heat = parse(Heat, {"segments": [segment], "atmosphere": atmosphere})
+    heat = _heat(temperature, time, rate, atmosphere)
     firing = Firing(
         amounts_mol=mixture_amounts(mixture),
         temperature_k=heat.segments[0].target_k,
@@ -81,6 +85,39 @@ def predict(  # noqa: PLR0913 - one parameter an option
         _print(prediction)
     if not prediction.in_domain:
         _refuse(prediction)
+
+
+def _heat(temperature: str, time: str, rate: str, atmosphere: str) -> Heat:
+    """Return the firing that the options ask for.
+
+    Raises:
+        ConfigError: If an option does not fit; the message names it.
+    """
+    from labenv_schemas.base import parse
+    from labenv_schemas.proposal import AtmosphereName, Heat
+
+    for option, text in (("temperature", temperature), ("time", time), ("rate", rate)):
+        if _is_bare_number(text):
+            unit = UNITS[option]
+            raise ConfigError(f"--{option}: {text!r} has no unit, write {text.strip()}{unit}")
+    gases = get_args(AtmosphereName)
+    if atmosphere not in gases:
+        raise ConfigError(f"--atmosphere: {atmosphere!r} is not one of {', '.join(gases)}")
+    segment = {"target": temperature, "rate": rate, "hold": time}
+    try:
+        return parse(Heat, {"segments": [segment], "atmosphere": atmosphere})
+    except ProposalError as fault:
+        told = str(fault)
+    for place, option in PLACES.items():
+        told = told.replace(place, option)
+    raise ConfigError(told)
+
+
+def _is_bare_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
 
 
 def _refuse(prediction: Prediction) -> NoReturn:
@@ -108,7 +145,10 @@ def mixture_amounts(text: str) -> dict[str, float]:
         try:
             number = float(amount) if amount.strip() else 1.0
         except ValueError:
-            raise ConfigError(f"{word!r}: {amount!r} is no number; write {name}:1") from None
+            raise ConfigError(
+                f"{word!r}: {amount!r} is no number; amounts are in mol and only their ratios "
+                f"matter, write {name}:1"
+            ) from None
         if not name or not 0.0 < number < 1e6:
             raise ConfigError(f"{word!r}: write a precursor and an amount above 0, as BaCO3:1")
         if name in found:

@@ -229,7 +229,9 @@ def _notes(
 ) -> tuple[str, ...]:
     notes: list[str] = []
     if liquid > 0.0:
-        notes.append(f"a liquid forms below {temperature_k - ZERO_C_K:.0f} degC; what it does is rough here")
+        notes.append(
+            f"a liquid forms below {temperature_k - ZERO_C_K:.0f} degC; what it does is rough here"
+        )
     estimated = [p.name for p in phases if p.estimate]
     if estimated:
         notes.append(f"thermochemistry is an estimate for {', '.join(estimated)}")

@@ -226,7 +226,8 @@ class FiringRun:
         names = " + ".join(self.firing.amounts_mol)
         raise SimulatorError(
             f"{names} at {_celsius(self.firing.temperature_k)}: the reactions could not be "
-            "integrated to the end, even in coarse steps; try a shorter hold, another temperature or gas"
+            "integrated to the end, even in coarse steps; try a shorter hold, another temperature "
+            "or gas"
         )
 
 

@@ -200,7 +200,9 @@ def test_an_integration_that_does_not_end_is_repeated_coarsely_or_refused(
     firing = Firing({"CaCO3": 1}, 1173.15, HOUR, draws=2)
     assert any("coarse" in note for note in predict(firing).notes)
     limit = 1.0
-    with pytest.raises(SimulatorError, match=r"CaCO3 at 900 degC \(1173 K\): the reactions could not"):
+    with pytest.raises(
+        SimulatorError, match=r"CaCO3 at 900 degC \(1173 K\): the reactions could not"
+    ):
         predict(firing)
 
 
