@@ -771,15 +771,15 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
     present = _present(NOW, x, cation, cations)
     count = _add_new(0, 0, present, course, sample, tab)
     before = _flows(NOW, present, count, sample, model, tab)
+    if course[0] == 1:  # also of those that stand still, because too little is there to go back
+        turn_k = _nearest_turn(count, sample.rate)
+        if turn_k < _SPLIT * abs(1.0 / (course[5] + course[6])):
+            return -turn_k
     count = _drop_idle(_IDLE * cations / h, count, sample)
     if count == 0:
         for c in range(x.shape[1]):
             x[NEXT, c] = x[NOW, c]
         return 0.0
-    if course[0] == 1:
-        turn_k = _nearest_turn(count, sample.rate)
-        if turn_k < _SPLIT * abs(1.0 / (course[5] + course[6])):
-            return -turn_k
     if not _advance((h, before), NOW, STAGE, count, sample, tab):
         return math.inf
     listed, now = count, _present(STAGE, x, cation, cations)

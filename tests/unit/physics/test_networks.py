@@ -145,6 +145,25 @@ def test_the_numbers_do_not_depend_on_the_step(
     assert np.abs(ours - exact).max() < 0.03
 
 
+@pytest.mark.parametrize("cooling_k_per_s", [0.033, 0.08, 0.33])
+@pytest.mark.parametrize("hold_s", [1894.0, 14400.0])
+def test_what_a_cooling_furnace_takes_up_does_not_depend_on_the_step(
+    cooling_k_per_s: float, hold_s: float
+) -> None:
+    """Only a trace that could go back is left, and the step must end where it turns all the same."""
+    system = generate_system(("MnO2",), AIR)
+    powder = new_powder(system, weighed(system, ("MnO2",), np.ones(1)), 1e-6, 0.9)
+    program = heat_program([(1364.0, 5 / 60, hold_s)], cooling_k_per_s=cooling_k_per_s)
+    coarse, fine = (
+        system.mass_fractions(
+            react(system, powder, program, gas_of(system, ("MnO2",)), control=c).powder.amounts_mol
+        )
+        for c in (StepControl(), StepControl(1e-4, temperature_k=5.0))
+    )
+    assert fine[0, system.phase_index("Mn2O3")] > 0.03
+    assert np.abs(coarse - fine).max() < 0.01
+
+
 def test_a_long_way_below_every_onset_nothing_happens() -> None:
     system = generate_system(("Y2O3", "Fe2O3"), AIR)
     amounts = weighed(system, ("Y2O3", "Fe2O3"), np.array([0.5, 0.5]))
