@@ -167,6 +167,9 @@ class PhaseMappingEnv(gym.Env["Observation", "NDArray[np.int64]"]):
     def propose(self, points: Sequence[tuple[float, float, float]]) -> Step:
         """Measure any points; what cannot be done comes back "invalid" and costs a little time.
 
+        Up to 16 share a furnace, whatever `points` says, and holds may be short of the menu's: the
+        oracle's figures are of actions, and do not bound a plan of one's own.
+
         Args:
             points: Composition (0 to 1), temperature (K) and hold (s) of each, 1 to 16 of them.
 
@@ -177,8 +180,8 @@ class PhaseMappingEnv(gym.Env["Observation", "NDArray[np.int64]"]):
             ProposalError: If they cannot be read as such numbers; nothing has moved then.
         """
         try:
-            read = [Point(float(x), float(at_k), float(hold)) for x, at_k, hold in points]
-        except (TypeError, ValueError) as reason:
+            read = [Point(_number(x), _number(at_k), _number(hold)) for x, at_k, hold in points]
+        except (TypeError, ValueError, OverflowError) as reason:
             raise ProposalError(f"points are (composition, K, s), not {points!r}") from reason
         return self._advance(read)
 
@@ -282,3 +285,10 @@ class PhaseMappingEnv(gym.Env["Observation", "NDArray[np.int64]"]):
         if message:
             info["message"] = message
         return info
+
+
+def _number(value: object) -> float:
+    """Return a number as a float; no truth values and no text."""
+    if isinstance(value, bool | np.bool_ | str | bytes):
+        raise TypeError(f"{value!r} is no number")
+    return float(value)  # type: ignore[arg-type]

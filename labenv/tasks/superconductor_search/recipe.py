@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -230,8 +232,11 @@ def read_recipe(given: object) -> Recipe:
 
 def _typed(name: str, value: object, kind: type) -> Any:  # noqa: ANN401 - of the kind
     number = isinstance(value, int | float | np.integer | np.floating)
-    if kind is float and number and not isinstance(value, bool) and np.isfinite(float(value)):  # type: ignore[arg-type]
-        return float(value)  # type: ignore[arg-type]
+    if kind is float and number and not isinstance(value, bool):
+        with suppress(OverflowError):  # of a whole number beyond any float
+            read = float(value)  # type: ignore[arg-type]
+            if np.isfinite(read):
+                return read
     if kind is not float and isinstance(value, kind):
         return value
     raise ProposalError(f"{name} must be a finite {kind.__name__}, not {value!r}")

@@ -146,7 +146,18 @@ def test_what_cannot_be_done_is_invalid_and_costs_a_little(point):
     assert reward == pytest.approx(-0.3 * 0.02)
 
 
-@pytest.mark.parametrize("points", [3, [(1.0,)], [("a", 1.0, 2.0)], None])
+@pytest.mark.parametrize(
+    "points",
+    [
+        3,
+        [(1.0,)],
+        [("a", 1.0, 2.0)],
+        None,
+        [(0.5, 10**400, 60.0)],
+        [("0.5", 1e3, 60.0)],
+        [(True, 1e3, 60.0)],
+    ],
+)
 def test_what_is_no_point_is_refused_and_costs_nothing(points):
     env = make()
     env.reset(seed=0)

@@ -130,7 +130,9 @@ def test_lab_time_and_goal_end_episodes():
     assert (terminated, truncated, info["episode_end"]) == (True, False, "goal")
 
 
-@pytest.mark.parametrize("bad", [3, {"heat": 1.0}, {"barium": float("nan")}, {"route": 2}])
+@pytest.mark.parametrize(
+    "bad", [3, {"heat": 1.0}, {"barium": float("nan")}, {"barium": 10**400}, {"route": 2}]
+)
 def test_unreadable_recipes_are_refused_before_anything_moves(bad):
     env = make()
     env.reset(seed=0)

@@ -150,7 +150,7 @@ def test_the_numbers_do_not_depend_on_the_step(
 def test_what_a_cooling_furnace_takes_up_does_not_depend_on_the_step(
     cooling_k_per_s: float, hold_s: float
 ) -> None:
-    """Only a trace that could go back is left, and the step must end where it turns all the same."""
+    """Only a trace that could go back is left; the step must end where it turns all the same."""
     system = generate_system(("MnO2",), AIR)
     powder = new_powder(system, weighed(system, ("MnO2",), np.ones(1)), 1e-6, 0.9)
     program = heat_program([(1364.0, 5 / 60, hold_s)], cooling_k_per_s=cooling_k_per_s)
