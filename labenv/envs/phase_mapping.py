@@ -288,7 +288,11 @@ class PhaseMappingEnv(gym.Env["Observation", "NDArray[np.int64]"]):
 
 
 def _number(value: object) -> float:
-    """Return a number as a float; no truth values and no text."""
+    """Return a number as a float.
+
+    Raises:
+        TypeError: Of a truth value, or of text.
+    """
     if isinstance(value, bool | np.bool_ | str | bytes):
         raise TypeError(f"{value!r} is no number")
     return float(value)  # type: ignore[arg-type]
