@@ -50,6 +50,7 @@ REVERSE_CAP = 50.0  # keeps a strongly driven back reaction within what surfaces
 _LARGEST_PULL = 1e4  # of what is there and what is left in a step
 _LARGEST_CONSTANT = 1e14  # times the gases' share it is still beyond the cap
 _MAX_STEPS = 50_000
+_PATIENCE = 5000.0  # steps in one straight piece, above which the tolerance grows with their number
 _FIRST_STEP_S = 600.0
 _REPICKS = 4  # tries at a step before it is taken shorter
 _NEAR_K = 6.0  # from a turning point no need to stop there
@@ -117,7 +118,7 @@ class Batch(NamedTuple):
     time_s: Floats
     temperature_k: Floats
     x: Floats  # (N, 8, X), see `ROWS`
-    powder: Floats  # (N, 3): contact area, reach after the last mixing, cations in mol
+    powder: Floats  # (N, 3): contact area, segregation at the last mixing, cations in mol
     factor: Floats  # (N, R, 2): reaction quotient, factor on the rate
     liquid: Floats
     steps: Ints
@@ -787,7 +788,10 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
         count = _add_new(count, present, now, course, sample, tab)
     gain = _flows(STAGE, now, count, sample, model, tab)
     error = _slackening(h, listed, sample, tab)
-    error = max(error, 0.5 * h * abs(gain - before) * cations)
+    whole = sample.powder[0] * sample.powder[1]  # reach beyond this is not felt, so no error
+    felt = max(0.0, whole - x[NOW, _reach_column(sample)])
+    regained = abs(min(h * gain, felt) - min(h * before, felt))
+    error = max(error, 0.5 * regained * cations)
     for j in range(count):
         flow[0, j] = 0.5 * (flow[0, j] + flow[1, j])
     if not _advance((h, 0.5 * (before + gain)), STAGE, NEXT, count, sample, tab):
@@ -839,7 +843,7 @@ def _line(
         The peak liquid share, the step that would come next, and the number of steps.
     """
     begin_k, slope, span, begin_s = piece
-    x, tolerance = sample.x, model.tolerance
+    x = sample.x
     longest = span
     if slope != 0.0:
         longest = model.step_k * (1.0 if slope > 0.0 else _COOLING) / abs(slope)
@@ -852,6 +856,7 @@ def _line(
         if error < 0.0:
             wanted, steps = -error / abs(slope), steps + 1
             continue
+        tolerance = model.tolerance * max(1.0, steps / _PATIENCE)  # rather rough than never done
         scale = min(most, max(0.2, 0.9 * math.sqrt(tolerance / (error + 1e-12))))
         most = _LONGER if error <= 2.0 * tolerance else 1.0  # none after a step taken again
         wanted = h * scale if scale < 1.0 else max(wanted, h * scale)
