@@ -54,6 +54,7 @@ LADDER = {
     "BaCO3-SrCO3-TiO2": ("BaCO3", "SrCO3", "TiO2"),
 }
 AIR_PA = {"O2": 21227.0, "CO2": 42.5, "H2O": 1000.0}
+TARGETS = ("CoWO4", "BiFeO3", "LiCoO2")  # generated systems, beside the default one of BaTiO3
 CANDIDATES = tuple(phase.name for phase in phase_library())[::7]
 STAGES = {
     "weigh": (Bench, "weigh"),
@@ -289,10 +290,12 @@ def main() -> None:
         print(json.dumps(table)) if given.json else print_phases(table)
         return
 
-    def native(threads: int, count: int = count) -> Callable[[], gym.vector.VectorEnv]:
+    def native(
+        threads: int, count: int = count, **target: str
+    ) -> Callable[[], gym.vector.VectorEnv]:
         mode = "SAME_STEP"
         return lambda: gym.make_vec(
-            NAME, num_envs=count, threads=threads, autoreset_mode=mode, **SETTINGS
+            NAME, num_envs=count, threads=threads, autoreset_mode=mode, **SETTINGS, **target
         )
 
     def peer() -> gym.vector.VectorEnv:
@@ -307,6 +310,8 @@ def main() -> None:
         f"native_256_{cpus}_threads": vector_rate(native(cpus, 256), rounds, steps=20),
         f"native_{count}_{cpus}_threads": vector_rate(native(cpus), rounds),
     }
+    for target in TARGETS:
+        rates[target] = vector_rate(native(cpus, target=target), rounds)
     fastest = rates[f"native_{count}_{cpus}_threads"]
     ratios = {
         peer: fastest / rates[peer] for peer in ("gymnasium_sync_8", "pymatgen_patterns_only")
