@@ -16,7 +16,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
 from labenv.lab.bench import load_bench
-from labenv.lab.clock import VirtualClock
 from labenv.lab.conditions import draw_conditions
 from labenv.lab.executor import Executor
 from labenv.lab.experiment import Experiment, Ticket
@@ -24,14 +23,15 @@ from labenv.lab.interlocks import vetted_operations
 from labenv.lab.recorder import Recorder
 from labenv.lab.sample import BenchSample, World
 from labenv.lab.stations import StationStatus, build_stations
+from labenv_instruments.clock import VirtualClock
 from labenv_schemas.errors import ConfigError, ProposalError, StoreError
 from labenv_schemas.proposal import Proposal, parse_proposal
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Coroutine, Iterable
 
-    from labenv.lab.clock import Clock
     from labenv.lab.journal import Journal, JournalEvent
+    from labenv_instruments.clock import Clock
     from labenv_schemas.campaign import LabConfig
     from labenv_schemas.outcome import Outcome
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from labenv.lab.clock import VirtualClock
 from labenv.lab.interlocks import DRIVER_OF
 from labenv.lab.laboratory import Lab
 from labenv.lab.schedule import BatchSchedule, PlanTimes
 from labenv.lab.timing import operation_time
+from labenv_instruments.clock import VirtualClock
 from labenv_schemas import LabConfig, parse_proposal
 from labenv_schemas.errors import ConfigError
 
