@@ -1,25 +1,23 @@
-"""One file a driver; the file's name is its id. Listing them imports none of them."""
+"""One file a driver; the file's name is its id. Listing them imports none of them.
+
+Other distributions add drivers through the entry-point group `labenv.instruments`:
+``hot_plate = "my_lab.hot_plate:HotPlate"``.
+"""
 
 from __future__ import annotations
 
-import inspect
-import pkgutil
 from functools import cache
-from importlib import import_module
 from typing import TYPE_CHECKING
 
-from labenv_schemas.errors import UnknownPluginError
-
 if TYPE_CHECKING:
+    from labenv_instruments.device_registry import DeviceRegistry
     from labenv_instruments.instrument import Instrument
 
 
 @cache
 def driver_names() -> tuple[str, ...]:
     """Return the ids of all drivers, sorted."""
-    return tuple(
-        sorted(m.name for m in pkgutil.iter_modules(__path__) if not m.name.startswith("_"))
-    )
+    return _registry().names(__path__)
 
 
 @cache
@@ -30,31 +28,22 @@ def load_driver(name: str) -> type[Instrument]:
         name: One of `driver_names`.
 
     Returns:
-        The one concrete `Instrument` that the driver's file defines.
+        The one concrete `Instrument` that the driver's file defines, or that its entry point names.
 
     Raises:
-        UnknownPluginError: If there is no such file, or it does not define exactly one instrument
-            whose `kind` is the file's name.
+        UnknownPluginError: If there is no such driver, or its file does not define exactly one
+            instrument whose `kind` is the id.
+        InstrumentError: If another distribution's driver cannot be imported.
     """
+    return _registry().load(name, __path__)
+
+
+def _registry() -> DeviceRegistry[Instrument]:
+    from labenv_instruments.device_registry import DeviceRegistry
     from labenv_instruments.instrument import Instrument
 
-    if name not in driver_names():
-        raise UnknownPluginError(f"no driver {name!r}; there are {', '.join(driver_names())}")
-    module = import_module(f"{__name__}.{name}")
-    found = [
-        member
-        for member in vars(module).values()
-        if inspect.isclass(member)
-        and issubclass(member, Instrument)
-        and not inspect.isabstract(member)
-        and member.__module__ == module.__name__
-    ]
-    if len(found) != 1 or found[0].kind != name:
-        raise UnknownPluginError(
-            f"driver file {name}.py must define exactly one concrete Instrument with kind = "
-            f"{name!r}; it defines {[f'{c.__name__} (kind {c.kind!r})' for c in found]}"
-        )
-    return found[0]
+    # The registry names classes and never makes one, so an abstract base is what is meant.
+    return DeviceRegistry("driver", __name__, "labenv.instruments", Instrument, "kind")  # type: ignore[type-abstract]
 
 
 __all__ = ["driver_names", "load_driver"]
