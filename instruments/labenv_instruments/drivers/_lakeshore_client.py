@@ -169,8 +169,8 @@ class LakeShore336Client:
         wanted = (1.0, rate_k_per_min, float(heater_range))
         if any(abs(is_ - want) > 2e-3 for is_, want in zip(shown, wanted, strict=True)):
             raise InstrumentError(
-                f"{self.session.name} shows ramp and range {shown} after being told {list(wanted)}; "
-                "does someone else control it?"
+                f"{self.session.name} shows ramp and range {shown} after being told "
+                f"{list(wanted)}; does someone else control it?"
             )
 
     async def settle(
@@ -255,8 +255,8 @@ class LakeShore336Client:
         if kelvin <= 0.0 or abs(kelvin - celsius - ZERO_CELSIUS_K) > _SAME_READING_K:
             self.session.drop()
             raise InstrumentError(
-                f"{self.session.name}: {kelvin:g} K and {celsius:g} degC cannot be one temperature; "
-                "a reading is not in the unit that it should be"
+                f"{self.session.name}: {kelvin:g} K and {celsius:g} degC cannot be one temperature, "
+                "so a reading is not in the unit that it should be"
             )
         return kelvin
 

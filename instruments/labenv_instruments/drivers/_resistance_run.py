@@ -1,8 +1,8 @@
 """A resistance measured against temperature with a current source and a temperature controller.
 
-Two devices stand for the cryostat: a Lake Shore 336 leads the stage from temperature to temperature,
-and a source with a voltmeter reads the bar at each while the current is reversed. What differs
-between sources is in their drivers; this is the order of things, and what makes both safe.
+Two devices stand for the cryostat: a Lake Shore 336 leads the stage from temperature to
+temperature, and a source with a voltmeter reads the bar at each while the current is reversed. What
+differs between sources is in their drivers; this is the order of things, and what makes both safe.
 """
 
 from __future__ import annotations
@@ -170,7 +170,7 @@ class ResistanceRun(WireDriver):
         )
         ensure(
             operation.field_t == 0.0,
-            f"there is no magnet at this source, so no {operation.field_t:g} T; leave the field out",
+            f"there is no magnet at this source, so no {operation.field_t:g} T; leave it out",
         )
 
     async def open_device(self) -> tuple[str, str, bool]:
@@ -200,6 +200,9 @@ class ResistanceRun(WireDriver):
         Returns:
             The curve. Where the source was in compliance there is no reading; the curve then
             carries a flag, and if it was so everywhere there is no curve but the reason.
+
+        Raises:
+            InstrumentError: If the stage drifts while it is being measured, or a device fails.
         """
         plan = _plan(request)
         read: list[tuple[float, float]] = []

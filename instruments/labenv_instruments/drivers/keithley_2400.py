@@ -128,10 +128,16 @@ class Keithley2400(ResistanceRun):
             raise InstrumentError(f"{self.session.name} is not off: output and current are {shown}")
 
     async def _read(self, asked_a: float) -> _Reading | None:
-        """Return one reading that can be right; None if the source is in compliance."""
+        """Return one reading that can be right; None if the source is in compliance.
+
+        Raises:
+            InstrumentError: If it overflows, repeats itself, or its numbers do not fit together.
+        """
         query = ":READ?"
-        fields = await self.session.numbers(query, 5, timeout_s=self.timeout_s + _READING_S)
-        reading = _Reading(*fields[:4], status=int(fields[4]))
+        volt, ampere, ohm, time_s, status = await self.session.numbers(
+            query, 5, timeout_s=self.timeout_s + _READING_S
+        )
+        reading = _Reading(volt, ampere, ohm, time_s, int(status))
         if reading.status & _IN_COMPLIANCE:
             return None
         name = self.session.name

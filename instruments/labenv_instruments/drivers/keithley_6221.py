@@ -12,6 +12,7 @@ for compliance here.
 
 from __future__ import annotations
 
+import itertools
 import math
 import statistics
 from typing import TYPE_CHECKING, ClassVar, Final
@@ -88,8 +89,8 @@ class Keithley6221(ResistanceRun):
         wanted = [current_a, -current_a, self.compliance_v, float(_READINGS), 1.0]
         if any(not math.isclose(a, b, rel_tol=1e-4) for a, b in zip(shown, wanted, strict=True)):
             raise InstrumentError(
-                f"{self.session.name} shows {shown} after being told {wanted} (current up and down, "
-                "compliance, count, abort)"
+                f"{self.session.name} shows {shown} after being told {wanted} (current up and "
+                "down, compliance, count, abort)"
             )
 
     async def resistance_ohm(self, current_a: float) -> float | None:
@@ -116,8 +117,8 @@ class Keithley6221(ResistanceRun):
             if self._range >= highest:
                 raise InstrumentError(
                     f"{self.session.name}: the voltmeter overflows in its range of "
-                    f"{RANGES_V[self._range]:g} V though the source is within its compliance; check "
-                    "the voltmeter's leads"
+                    f"{RANGES_V[self._range]:g} V though the source is within its compliance; "
+                    "check the voltmeter's leads"
                 )
             await self._set_range(self._range + 1)
         if self._range > 0 and max(map(abs, voltages_v)) < _LOWER_BELOW * RANGES_V[self._range]:
@@ -144,7 +145,11 @@ class Keithley6221(ResistanceRun):
         self._range = number
 
     async def _delta(self) -> list[float] | None:
-        """Return one set of readings, V; None if the source reached its compliance."""
+        """Return one set of readings, V; None if the source reached its compliance.
+
+        Raises:
+            InstrumentError: If the readings do not come in time, or the source reports an error.
+        """
         await self.session.command(":TRAC:CLE")
         await self.session.command(":SOUR:DELT:ARM", once=True)
         await self._armed()
@@ -164,7 +169,8 @@ class Keithley6221(ResistanceRun):
                 return None
             if waited_s > expected_s + _WITHIN_S:
                 raise InstrumentError(
-                    f"{self.session.name} took {count:g} of {_READINGS} readings in {waited_s:.3g} s"
+                    f"{self.session.name} took {count:g} of {_READINGS} readings within "
+                    f"{waited_s:.3g} s"
                 )
             await self.wait(_POLL_S)
             waited_s += _POLL_S
@@ -190,7 +196,7 @@ class Keithley6221(ResistanceRun):
         if len(fields) != 2 * _READINGS:
             raise self.session.wrong(query, text, f"{_READINGS} readings with their times")
         values, times = fields[::2], fields[1::2]
-        if any(later <= earlier for earlier, later in zip(times, times[1:], strict=False)):
+        if any(later <= earlier for earlier, later in itertools.pairwise(times)):
             raise self.session.wrong(query, text, "times that go forward")
         if data == self._last_data and not any(overloaded(value) for value in values):
             raise InstrumentError(

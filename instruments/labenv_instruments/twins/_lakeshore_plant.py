@@ -1,9 +1,10 @@
 """The stage of a closed-cycle cryostat with a heater, and the controller's loop around it.
 
 One heat capacity, cooled through one conductance to a cold head, heated by the controller's output:
-C dT/dt = P - G (T - T_head). The loop is the one the controller documents: output in per cent of the
-range = P (e + I/1000 s ∫ e dt + D de/dt), held between 0 and 100 (Model 336 user's manual, section
-2.7). Capacity and conductance are of the size of a small cold stage; they are not a product's.
+C dT/dt = P - G (T - T_head). The loop is the one the controller documents: output in per cent of
+the range = P (e + I/1000 s ∫ e dt), held between 0 and 100 (Model 336 user's manual, section 2.7);
+its derivative part is kept but not used. Capacity and conductance are of the size of a small cold
+stage; they are not a product's.
 """
 
 from __future__ import annotations

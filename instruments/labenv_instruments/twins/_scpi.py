@@ -198,11 +198,25 @@ class ScpiTwin(WireTwin):
     # ------------------------------------------------------------------------- lines
 
     async def receive(self, reader: asyncio.StreamReader) -> bytes:
-        """Read a line."""
+        """Read a line.
+
+        Args:
+            reader: What comes in.
+
+        Returns:
+            The line with its end.
+        """
         return await reader.readuntil(b"\n")
 
     async def answer(self, request: bytes) -> bytes | None:
-        """Do what a line says, take the time it takes, and answer its queries."""
+        """Do what a line says, take the time it takes, and answer its queries.
+
+        Args:
+            request: The line.
+
+        Returns:
+            The answers in one line; None if there are none.
+        """
         self.takes_s = 0.0
         answers = self.execute(request.decode("ascii", "replace").strip())
         if self.takes_s > 0.0:

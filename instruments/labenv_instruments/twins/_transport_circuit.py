@@ -1,9 +1,9 @@
 """A bar with four contacts, its leads, and the thermal voltages that no sample makes.
 
 The leads from room temperature to the cold bar make microvolts of their own, which drift as the
-cryostat does; each contact with its lead has an ohm or so. A voltmeter at the source's own terminals
-sees both, one at contacts of its own sees the thermal voltages alone, and only reversing the current
-takes those away.
+cryostat does; each contact with its lead has an ohm or so. A voltmeter at the source's own
+terminals sees both, one at contacts of its own sees the thermal voltages alone, and only reversing
+the current takes those away.
 
 Magnitudes: Keithley, Low Level Measurements Handbook, 7th ed. (2016), section 3.3.1.
 """
@@ -67,7 +67,7 @@ class TransportCircuit:
             self._curve = run.temperatures_k(), np.asarray(seen.resistance_ohm, dtype=float)
 
     def sample_ohm(self) -> float:
-        """Return the bar's resistance at the stage's temperature, ohm; infinite if there is none."""
+        """Return the bar's resistance where the stage is, ohm; infinite if there is none."""
         if self._curve is None or self.lost:
             return math.inf
         at_k = self.temperature_k()

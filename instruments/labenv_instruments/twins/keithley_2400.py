@@ -103,7 +103,7 @@ class Keithley2400Twin(ScpiTwin):
         self.circuit.lost = self.faults.active(FaultKind.LOST_SAMPLE) is not None
 
     def busy_reply(self, request: bytes) -> bytes | None:
-        """Keep silent, as the meter does until it has finished."""
+        """Return None: until it has finished it keeps silent."""
         return None
 
     def reset(self) -> None:

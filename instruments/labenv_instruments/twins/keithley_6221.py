@@ -1,8 +1,8 @@
 """A Keithley 6221 current source with a 2182A nanovoltmeter on its serial port, as in delta mode.
 
 The current alternates in sign; each reading is taken from three conversions of the voltmeter, which
-cancels a thermal voltage and its drift (Model 622x reference manual, 622x-901-01, section 5). What a
-plain reading shows instead can be seen through the serial port: ``:SYST:COMM:SER:SEND "READ?"``
+cancels a thermal voltage and its drift (Model 622x reference manual, 622x-901-01, section 5). What
+a plain reading shows instead can be seen through the serial port: ``:SYST:COMM:SER:SEND "READ?"``
 and ``:SYST:COMM:SER:ENT?``.
 
 What the robot puts in: the sample, and ``settings["operation"]``, the `MeasureResistance` for which
@@ -32,8 +32,15 @@ RANGES_V: Final = (0.01, 0.1, 1.0, 10.0, 100.0)  # of the 2182A's first channel
 _OVER_RANGE: Final = 1.2
 _MAINS_HZ, _OVERHEAD_S = 50.0, 0.004
 _NOISE_V: Final = 1e-8  # one conversion over one period of the mains in the lowest range
-_ELEMENTS: Final = {"READing": "reading", "TSTamp": "time", "UNITs": "unit", "RNUMber": "number",
-                    "SOURce": "source", "COMPliance": "compliance", "AVOLtage": "average"}  # fmt: skip
+_ELEMENTS: Final = {
+    "READing": "reading",
+    "TSTamp": "time",
+    "UNITs": "unit",
+    "RNUMber": "number",
+    "SOURce": "source",
+    "COMPliance": "compliance",
+    "AVOLtage": "average",
+}
 _LONGEST_BUFFER: Final = 65536
 
 
@@ -188,7 +195,11 @@ class Keithley6221Twin(ScpiTwin):
         self.header(pattern, do=do, ask=lambda _: shown(min(self.values[name], OVERFLOW)))
 
     def _set_high(self, text: str) -> None:
-        """Take the higher current, which the lower follows."""
+        """Take the higher current, which the lower follows.
+
+        Raises:
+            ScpiError: If it is out of range.
+        """
         value = as_number(text)
         if not 0.0 <= value <= LARGEST_A:
             raise ScpiError(-222)
@@ -208,7 +219,7 @@ class Keithley6221Twin(ScpiTwin):
         self.values["elements"] = ("reading", "time")
 
     def busy_reply(self, request: bytes) -> bytes | None:
-        """Keep silent, as the source does while it has not finished with a line."""
+        """Return None: until it has finished with a line it keeps silent."""
         return None
 
     @property

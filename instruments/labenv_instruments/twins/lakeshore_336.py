@@ -28,10 +28,10 @@ _NO_SENSOR, _OVER_RANGE_T, _INVALID = 128, 32, 1
 _POWER_ON, _COMMAND, _EXECUTION, _COMPLETE = 128, 32, 16, 1
 _KEPT_BITS: Final = 0b1011_0101
 _INPUTS: Final = "ABCD"
-_OUTPUTS: Final = (1, 2, 3, 4)
+_OUTPUTS: tuple[int, ...] = (1, 2, 3, 4)
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """A command that the controller does not carry out.
 
     Args:
@@ -111,11 +111,25 @@ class Lakeshore336Twin(WireTwin):
     # ------------------------------------------------------------------------- lines
 
     async def receive(self, reader: asyncio.StreamReader) -> bytes:
-        """Read a line."""
+        """Read a line.
+
+        Args:
+            reader: What comes in.
+
+        Returns:
+            The line with its end.
+        """
         return await reader.readuntil(b"\n")
 
     async def answer(self, request: bytes) -> bytes | None:
-        """Do what a line says and answer its queries."""
+        """Do what a line says and answer its queries.
+
+        Args:
+            request: The line.
+
+        Returns:
+            The answers in one line; None if there are none.
+        """
         answers: list[str] = []
         for unit in request.decode("ascii", "replace").strip().split(";"):
             header, _, parameters = unit.strip().lstrip(":").partition(" ")
@@ -123,24 +137,24 @@ class Lakeshore336Twin(WireTwin):
                 continue
             try:
                 found = self._command(header.upper(), parameters.strip())
-            except _Refused as refusal:
+            except _RefusedError as refusal:
                 self._events |= refusal.bit
             else:
                 answers += [] if found is None else [found]
         return ";".join(answers).encode("ascii") + b"\r\n" if answers else None
 
     def busy_reply(self, request: bytes) -> bytes | None:
-        """Keep silent, as while it calibrates."""
+        """Return None: while it calibrates it keeps silent."""
         return None
 
     def _command(self, header: str, parameters: str) -> str | None:
         handler = self._commands.get(header)
         if handler is None:
-            raise _Refused(_COMMAND)
+            raise _RefusedError(_COMMAND)
         try:
             return handler(parameters)
         except (ValueError, KeyError, IndexError):
-            raise _Refused(_EXECUTION) from None
+            raise _RefusedError(_EXECUTION) from None
 
     def _vocabulary(self) -> dict[str, Callable[[str], str | None]]:
         return {

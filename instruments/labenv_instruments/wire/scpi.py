@@ -34,7 +34,7 @@ _ERROR: Final = re.compile(r'\s*([+-]?\d+)\s*,\s*"?(.*?)"?\s*')
 
 
 class Line(Protocol):
-    """Something that carries lines to a device and back, one exchange at a time, in bounded time."""
+    """Something that carries lines to a device and back, one at a time, in bounded time."""
 
     async def open(self) -> None:
         """Connect, if that is not so."""

@@ -122,6 +122,9 @@ class VisaLine:
     def _guarded(self, work: Callable[[], T]) -> T:
         """Do some work in the thread; close the session if anything goes wrong.
 
+        Returns:
+            What the work returns.
+
         Raises:
             ConfigError: If there is no PyVISA, or no library for such a resource.
             InstrumentError: In place of whatever VISA raises.
