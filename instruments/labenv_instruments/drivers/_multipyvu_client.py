@@ -10,6 +10,7 @@ also while its task is being cancelled, within its time-out.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import uuid
 from typing import TYPE_CHECKING, TypeVar
@@ -88,10 +89,8 @@ class MultiPyVuClient:
     async def close(self) -> None:
         """Say good-bye if there is a session, and close; never raises, twice is fine."""
         if self._session and self._connection.is_open:
-            try:
+            with contextlib.suppress(InstrumentError):  # it is gone already
                 await uninterrupted(self._completed(_request("CLOSE"), self._reply_s))
-            except InstrumentError:
-                pass  # it is gone already
             self._session = 0
         await self._connection.close()
 
@@ -127,7 +126,17 @@ class MultiPyVuClient:
         self._session = self._connection.opened
 
     async def _started_over(self, refusal: str) -> dict[str, str]:
-        """Take the place of our own session that we lost; another client's is left alone."""
+        """Take the place of our own session that we lost; another client's is left alone.
+
+        Args:
+            refusal: What the server said.
+
+        Returns:
+            Its reply to the second START.
+
+        Raises:
+            InstrumentError: If it is another client's session.
+        """
         self._connection.drop()
         if not self._session:
             raise InstrumentError(

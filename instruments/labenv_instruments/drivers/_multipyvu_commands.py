@@ -62,7 +62,7 @@ class CryostatCommands:
     """
 
     def __init__(self, client: MultiPyVuClient, name: str, bridge: int) -> None:
-        self._client, self._name, self._bridge = client, name, bridge
+        self._client, self._name, self.bridge = client, name, bridge
 
     async def temperature(self) -> Reading:
         """Return the temperature, K."""
@@ -113,7 +113,7 @@ class CryostatCommands:
         Raises:
             InstrumentError: If the bridge answers with anything else.
         """
-        query = object_of(self._bridge, RESISTANCE, "double_t")
+        query = object_of(self.bridge, RESISTANCE, "double_t")
         result = await self._client.ask("SDO?", query)
         value, _, status = self._parts("SDO?", result)
         if self._client.simulated and status.startswith(CANNOT_TELL):
@@ -143,12 +143,12 @@ class CryostatCommands:
         await self._set_object(ENABLED, "ushort_t", "0")
 
     async def _object(self, part: int, kind: str) -> float:
-        result = await self._client.ask("SDO?", object_of(self._bridge, part, kind))
+        result = await self._client.ask("SDO?", object_of(self.bridge, part, kind))
         value, _, status = self._parts("SDO?", result)
         return self._successful(result, value, status)
 
     async def _set_object(self, part: int, kind: str, value: str) -> None:
-        await self._set("SDO", f"{object_of(self._bridge, part, kind)},{value}")
+        await self._set("SDO", f"{object_of(self.bridge, part, kind)},{value}")
 
     async def _set(self, action: str, query: str) -> None:
         # The server waits up to 2 s until MultiVu has taken a set point up.
@@ -172,8 +172,8 @@ class CryostatCommands:
 
     def _successful(self, result: str, value: str, status: str) -> float:
         if status != SUCCESS:
-            raise self._wrong(f"the bridge {self._bridge}", result)
-        return self._number(f"the bridge {self._bridge}", value)
+            raise self._wrong(f"the bridge {self.bridge}", result)
+        return self._number(f"the bridge {self.bridge}", value)
 
     def _number(self, action: str, text: str) -> float:
         try:

@@ -2,9 +2,7 @@
 
 The driver has its own client of the server's protocol; MultiPyVu must run beside MultiVu, and no
 other client may be connected to it. What is asked is checked here, since the server takes 2000 K.
-A state is never believed alone: a fault state is not "settled", and after a new set point an old
-"Stable" goes on for a while, so the reading must be at the set point and the state must have moved
-since, or had the time to.
+A state is never believed alone (`_multipyvu_control`).
 
 Safe state: the bridge drives nothing, the magnet is on its way to zero field at its ramp rate (a
 magnet is not let go at once) and the temperature is held where it is. A finished run ends there
@@ -21,15 +19,16 @@ import numpy as np
 from labenv_instruments.drivers._multipyvu_client import MultiPyVuClient
 from labenv_instruments.drivers._multipyvu_commands import (
     BRIDGES,
-    CHAMBER_AT_WORK,
-    CHAMBER_CLOSED,
-    CHAMBER_UNSURE,
-    FIELD_MOVING,
-    FIELD_SETTLED,
     OE_PER_T,
-    TEMPERATURE_MOVING,
     CryostatCommands,
     Reading,
+)
+from labenv_instruments.drivers._multipyvu_control import (
+    STILL_OE,
+    CryostatControl,
+    field_tolerance_oe,
+    moving_field,
+    moving_temperature,
 )
 from labenv_instruments.drivers._multipyvu_frames import DEFAULT_PORT
 from labenv_instruments.twin import ensure
@@ -47,17 +46,9 @@ if TYPE_CHECKING:
 
 MIN_CURRENT_A, MAX_CURRENT_A = 1e-8, 8e-3  # of the resistivity option's bridges
 RANGE_OHM = 1e10  # readings are cut off there
-OVERLOAD_OHM = 1e30  # no bridge reads that; it is a sentinel
 
 _MAX_RATE_K_PER_MIN, _MIN_RATE_K_PER_MIN = 20.0, 0.01  # of MultiPyVu's own client
 _MAX_FIELD_RATE_OE_PER_S = 200.0
-_SETTLING_S = 1800.0  # beyond twice the ramp's own time; a cryostat may fill its pot meanwhile
-_TAKING_UP_S = 10.0  # within which a new set point shows in the state
-_PURGING_S = 900.0
-_POLL_S, _LONGEST_POLL_S = 5.0, 60.0
-_READS = 3
-_CURRENT_SHARE = 0.05
-_STILL_OE = 10.0
 
 
 class _Model(NamedTuple):
@@ -163,9 +154,9 @@ class MultiPyVuCryostat(WireDriver):
         """
         self._check_ramp()
         await self._client.start()
-        _moving_temperature(self._name, await self._device.temperature())
-        _moving_field(self._name, await self._device.field())
-        self._check_chamber(await self._device.chamber())
+        moving_temperature(self._name, await self._device.temperature())
+        moving_field(self._name, await self._device.field())
+        self._control.check_chamber(await self._device.chamber())
 
     async def carry_out(self, request: InstrumentRequest) -> tuple[MeasurementBase, ...]:
         """Cool, and read at every temperature while warming.
@@ -174,20 +165,23 @@ class MultiPyVuCryostat(WireDriver):
             request: A `MeasureResistance`.
 
         Returns:
-            The curve.
+            The curve; or that nobody knows, where a simulated cryostat says so.
+
+        Raises:
+            InstrumentError: If the cryostat fails.
         """
         run = request.operation
         if not isinstance(run, MeasureResistance):
             raise InstrumentError(f"{self.kind} does not do '{run.op}'")
-        await self._close_chamber()
+        await self._control.close_chamber()
         target_oe = OE_PER_T * run.field_t
-        if target_oe or abs((await self._device.field()).value) > _STILL_OE:
-            await self._go_to_field(target_oe)
+        if target_oe or abs((await self._device.field()).value) > STILL_OE:
+            await self._control.go_to_field(target_oe)
         await self._device.drive_bridge(run.current_a)
         temperatures, resistances = list[float](), list[float]()
         for target_k in run.temperatures_k():
-            await self._go_to(float(target_k))
-            seen = await self._read(run.current_a)
+            await self._control.go_to(float(target_k))
+            seen = await self._control.read(run.current_a)
             if isinstance(seen, str):
                 await self._finish(target_oe)
                 return (Unmeasured(technique="resistance", reason=seen, **self.stamp(request)),)
@@ -214,8 +208,9 @@ class MultiPyVuCryostat(WireDriver):
         Raises:
             InstrumentError: If one of them does not happen; the others are done all the same.
         """
+        control = self._control
         first: InstrumentError | None = None
-        for step in (self._stop_bridge, self._drop_field, self._hold_temperature):
+        for step in (control.stop_bridge, control.drop_field, control.hold_temperature):
             try:
                 await step()
             except InstrumentError as cause:
@@ -258,77 +253,7 @@ class MultiPyVuCryostat(WireDriver):
             low <= target_k <= high,
             f"{self._name} goes from {low:g} K to {high:g} K, not to {target_k:g} K",
         )
-        return await self._go_to(target_k)
-
-    async def _go_to(self, target_k: float) -> Reading:
-        start = await self._device.temperature()
-        await self._device.set_temperature(target_k, self._rate)
-        taken = await self._device.temperature_setpoint_k()
-        if abs(taken - target_k) > 1e-3:
-            raise InstrumentError(f"{self._name} goes to {taken:g} K when told {target_k:g} K")
-        ramp_s = 60.0 * abs(start.value - target_k) / self._rate
-        allowed_s, waited_s, moved = 2.0 * ramp_s + _SETTLING_S, 0.0, False
-        now = start
-        while waited_s < allowed_s:
-            left_s = 60.0 * abs(now.value - target_k) / self._rate
-            step_s = min(max(left_s, _POLL_S), _LONGEST_POLL_S, allowed_s - waited_s)
-            await self.wait(step_s)
-            waited_s += step_s
-            now = await self._device.temperature()
-            moving = _moving_temperature(self._name, now)
-            moved = moved or moving
-            there = abs(now.value - target_k) <= max(0.1, 0.002 * target_k)
-            if there and not moving and (moved or waited_s >= ramp_s + _TAKING_UP_S):
-                return now
-        raise InstrumentError(
-            f"{self._name} is at {now.value:g} K and says {now.state!r} {waited_s:.0f} s after it "
-            f"was told to go to {target_k:g} K"
-        )
-
-    async def _read(self, current_a: float) -> tuple[float, float] | str:
-        """Read the resistance between two readings of the temperature that agree.
-
-        Returns:
-            Temperature, K, and resistance, ohm; or why a simulated bridge cannot tell.
-        """
-        before = await self._device.temperature()
-        for _ in range(_READS):
-            ohm = await self._device.resistance_ohm()
-            if isinstance(ohm, str):
-                return ohm
-            self._check_resistance(ohm, await self._device.current_a(), current_a)
-            after = await self._device.temperature()
-            _moving_temperature(self._name, after)
-            if abs(after.value - before.value) <= max(0.05, 0.001 * after.value):
-                return 0.5 * (before.value + after.value), ohm
-            before = after
-        raise InstrumentError(
-            f"{self._name}: the temperature does not stay while the resistance is read; last "
-            f"{before.value:g} K ({before.state})"
-        )
-
-    def _check_resistance(self, ohm: float, driven_a: float, current_a: float) -> None:
-        if abs(driven_a - current_a) > _CURRENT_SHARE * current_a:
-            raise InstrumentError(
-                f"{self._name}: bridge {self._bridge} drives {1e6 * driven_a:g} uA, not "
-                f"{1e6 * current_a:g} uA; is the sample there and are its contacts closed?"
-            )
-        if abs(ohm) >= OVERLOAD_OHM:
-            raise InstrumentError(
-                f"{self._name}: bridge {self._bridge} is overloaded ({ohm:g} ohm); see to the "
-                "contacts or lower the current"
-            )
-
-    async def _hold_temperature(self) -> None:
-        now = await self._device.temperature()
-        if not 1.0 <= now.value <= 410.0:
-            raise InstrumentError(
-                f"{self._name} reads {now.value:g} K, which no sample has; its set point is left"
-            )
-        await self._device.set_temperature(now.value, self._rate)
-        taken = await self._device.temperature_setpoint_k()
-        if abs(taken - now.value) > 1e-3:
-            raise InstrumentError(f"{self._name} still goes to {taken:g} K")
+        return await self._control.go_to(target_k)
 
     # ------------------------------------------------------------------------- field
 
@@ -351,71 +276,19 @@ class MultiPyVuCryostat(WireDriver):
             abs(target_t) <= high,
             f"{self._name} goes to {high:g} T, not to {target_t:g} T",
         )
-        return await self._go_to_field(OE_PER_T * target_t)
-
-    async def _go_to_field(self, target_oe: float) -> Reading:
-        now = await self._device.field()
-        await self._device.set_field(target_oe, self._field_rate)
-        ramp_s = abs(now.value - target_oe) / self._field_rate
-        allowed_s, waited_s, moved = 2.0 * ramp_s + _SETTLING_S, 0.0, False
-        while waited_s < allowed_s:
-            left_s = abs(now.value - target_oe) / self._field_rate
-            step_s = min(max(left_s, _POLL_S), _LONGEST_POLL_S, allowed_s - waited_s)
-            await self.wait(step_s)
-            waited_s += step_s
-            now = await self._device.field()
-            moving = _moving_field(self._name, now)
-            moved = moved or moving
-            there = abs(now.value - target_oe) <= _field_tolerance_oe(target_oe)
-            if there and not moving and (moved or waited_s >= ramp_s + _TAKING_UP_S):
-                return now
-        raise InstrumentError(
-            f"{self._name} is at {now.value:g} Oe and says {now.state!r} {waited_s:.0f} s after it "
-            f"was told to go to {target_oe:g} Oe"
-        )
-
-    async def _drop_field(self) -> None:
-        now = await self._device.field()
-        if abs(now.value) <= _STILL_OE and now.state in FIELD_SETTLED:
-            return
-        await self._device.set_field(0.0, self._field_rate)
-        _moving_field(self._name, await self._device.field())
-
-    # ------------------------------------------------------------------------- chamber and bridge
-
-    async def _close_chamber(self) -> None:
-        state = await self._device.chamber()
-        self._check_chamber(state)
-        if state not in CHAMBER_CLOSED and state != CHAMBER_AT_WORK:
-            await self._device.purge_and_seal()
-        waited_s = 0.0
-        while (state := await self._device.chamber()) not in CHAMBER_CLOSED:
-            self._check_chamber(state)
-            if waited_s >= _PURGING_S:
-                raise InstrumentError(f"{self._name}: the chamber is {state!r}, not purged")
-            await self.wait(_POLL_S)
-            waited_s += _POLL_S
-
-    def _check_chamber(self, state: str) -> None:
-        if state not in CHAMBER_CLOSED | CHAMBER_UNSURE | {CHAMBER_AT_WORK}:
-            raise InstrumentError(f"{self._name}: the chamber is {state!r}; close it")
-
-    async def _stop_bridge(self) -> None:
-        await self._device.stop_bridge()
-        if await self._device.bridge_is_on():
-            raise InstrumentError(f"{self._name}: bridge {self._bridge} does not switch off")
+        return await self._control.go_to_field(OE_PER_T * target_t)
 
     async def _finish(self, target_oe: float) -> None:
-        await self._stop_bridge()
-        self._check_chamber(await self._device.chamber())
+        await self._control.stop_bridge()
+        self._control.check_chamber(await self._device.chamber())
         if target_oe:
             now = await self._device.field()
-            if abs(now.value - target_oe) > _field_tolerance_oe(target_oe):
+            if abs(now.value - target_oe) > field_tolerance_oe(target_oe):
                 raise InstrumentError(
                     f"{self._name} is at {now.value:g} Oe ({now.state}) at the end of a run in "
                     f"{target_oe:g} Oe"
                 )
-            await self._go_to_field(0.0)
+            await self._control.go_to_field(0.0)
 
     # ------------------------------------------------------------------------- options
 
@@ -471,6 +344,10 @@ class MultiPyVuCryostat(WireDriver):
     def _device(self) -> CryostatCommands:
         return CryostatCommands(self._client, self._name, self._bridge)
 
+    @property
+    def _control(self) -> CryostatControl:
+        return CryostatControl(self._device, self._name, self._rate, self._field_rate, self.wait)
+
     _session: MultiPyVuClient | None = None
 
 
@@ -492,26 +369,6 @@ def check_model(run: MeasureResistance, name: str, model: _Model) -> None:
         abs(run.field_t) <= model.max_field_t,
         f"{name} goes to {model.max_field_t:g} T, not {run.field_t:g} T; lower the field",
     )
-
-
-def _moving_temperature(name: str, now: Reading) -> bool:
-    if now.state in TEMPERATURE_MOVING:
-        return True
-    if now.state != "Stable":
-        raise InstrumentError(f"{name} reports {now.state!r} for its temperature, {now.value:g} K")
-    return False
-
-
-def _moving_field(name: str, now: Reading) -> bool:
-    if now.state in FIELD_MOVING:
-        return True
-    if now.state not in FIELD_SETTLED:
-        raise InstrumentError(f"{name} reports {now.state!r} for its field, {now.value:g} Oe")
-    return False
-
-
-def _field_tolerance_oe(target_oe: float) -> float:
-    return _STILL_OE + 1e-3 * abs(target_oe)
 
 
 def _flags(ohm: np.ndarray) -> tuple[QualityFlag, ...]:

@@ -17,10 +17,10 @@ from labenv_instruments.drivers._multipyvu_commands import (
     SUCCESS,
 )
 from labenv_instruments.sample_view import Unknown
-from labenv_schemas.characterisation import MeasureResistance
 
 if TYPE_CHECKING:
     from labenv_instruments.sample_view import ResistanceSeen, SampleView
+    from labenv_schemas.characterisation import MeasureResistance
 
 OVERLOAD: Final = 9.9e37
 _SET_CURRENT: Final = 0x5

@@ -154,7 +154,14 @@ class MultiPyVuTwin(WireTwin):
         return self.busy_reply(request) + encode_frame(completed)
 
     def busy_reply(self, request: bytes) -> bytes:
-        """Confirm a request without completing it, as a server does that waits for MultiVu."""
+        """Confirm a request without completing it, as a server does that waits for MultiVu.
+
+        Args:
+            request: The message.
+
+        Returns:
+            The frame that confirms it.
+        """
         message = cast("dict[str, str]", json.loads(request))
         return encode_frame({**message, "message_type": CONFIRMED})
 
