@@ -1,4 +1,4 @@
-"""Independent peers: our furnace driver against a stock pymodbus server, its client against our twin."""
+"""Independent peers: pymodbus' server before our driver, and its client before our twin."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_a_busy_stock_server_is_asked_again_and_the_refusal_of_one_is_named() ->
             await driver._link.word(75)
         assert caught.value.retryable
         image.busy = 0
-        with pytest.raises(InstrumentError, match="no such register.*9999, error 2"):
+        with pytest.raises(InstrumentError, match=r"no such register.*9999, error 2"):
             await driver._link.word(9999)
 
     against_stock_server(work, "tcp")

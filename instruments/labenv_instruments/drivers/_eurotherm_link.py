@@ -1,8 +1,8 @@
 """Modbus to one controller through pymodbus, so that no call hangs and no reply is another's.
 
 pymodbus reconnects and repeats on its own accord; here it may do neither. After a time-out, a
-cancellation or an answer that does not fit, the connection is dropped, and the next call opens a new
-one. On TCP a transaction number tells a late reply; RTU has none, so two requests whose replies
+cancellation or an answer that does not fit, the connection is dropped, and the next call opens a
+new one. On TCP a transaction number tells a late reply; RTU has none, so two requests whose replies
 would look alike are never sent one after the other: a loop-back with a number of its own goes
 between them.
 """
@@ -39,7 +39,7 @@ _READ_TRIES = 3
 _BUSY_TRIES, _BUSY_S = 5, 0.05  # a busy controller is asked again so often, after so long
 
 
-class ModbusRefusal(InstrumentError):
+class ModbusRefusedError(InstrumentError):
     """The controller answered with an error code.
 
     Attributes:
@@ -78,7 +78,7 @@ class ModbusLink:
     # ------------------------------------------------------------------------- values
 
     async def word(self, address: int) -> int:
-        """Read one register, unsigned."""
+        """Return one register, unsigned."""
         return (await self.words(address, 1))[0]
 
     async def words(self, address: int, count: int) -> list[int]:
@@ -92,12 +92,13 @@ class ModbusLink:
             The words.
 
         Raises:
+            ModbusRefusedError: If the controller has no such registers.
             InstrumentError: If they cannot be read, though it was tried three times.
         """
         for left in range(_READ_TRIES - 1, -1, -1):
             try:
                 return await self._read(address, count)
-            except ModbusRefusal:
+            except ModbusRefusedError:
                 raise
             except InstrumentError:
                 if not left:
@@ -124,7 +125,7 @@ class ModbusLink:
         return values
 
     async def time_s(self, address: int) -> float:
-        """Read a time, s."""
+        """Return a time, s."""
         words = await self.words(IEEE + 2 * address, 2)
         return int(struct.unpack(">i", struct.pack(">HH", *words))[0]) / 1000.0
 
@@ -142,10 +143,14 @@ class ModbusLink:
         )
 
     async def has(self, address: int) -> bool:
-        """Return whether the controller has a register."""
+        """Return whether the controller has a register.
+
+        Raises:
+            ModbusRefusedError: If it refuses for another reason than that.
+        """
         try:
             await self.words(address, 1)
-        except ModbusRefusal as refusal:
+        except ModbusRefusedError as refusal:
             if refusal.code != ILLEGAL_ADDRESS:
                 raise
             return False
@@ -191,7 +196,7 @@ class ModbusLink:
             if reply.isError():
                 code = reply.exception_code
                 why = _EXCEPTIONS.get(code, f"answered with error {code}")
-                raise ModbusRefusal(f"{self} {why} (register {address}, error {code})", code)
+                raise ModbusRefusedError(f"{self} {why} (register {address}, error {code})", code)
             self._fits(reply, function, address if function != 3 else None)
             self._last = (function, length)
             return reply
@@ -216,7 +221,7 @@ class ModbusLink:
             raise self._error("answered another request than a loop-back")
 
     async def _called(self, call: Call, what: str) -> ModbusPDU:
-        """Do one exchange within the time-out; whatever goes wrong drops the connection."""
+        """Return the answer to a call; whatever goes wrong drops the connection."""
         client = await self._connected()
         from pymodbus.exceptions import ConnectionException, ModbusException
 
@@ -311,7 +316,7 @@ __all__ = [
     "IEEE",
     "ILLEGAL_ADDRESS",
     "ModbusLink",
-    "ModbusRefusal",
+    "ModbusRefusedError",
     "float_pair",
     "time_pair",
     "word_pair",

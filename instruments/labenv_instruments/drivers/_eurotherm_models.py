@@ -1,4 +1,4 @@
-"""What differs between a Eurotherm 2416, 3216 and EPC3016: where things stand and what they mean."""
+"""What differs between a Eurotherm 2416, 3216 and EPC3016: places and meanings."""
 
 from __future__ import annotations
 
@@ -86,11 +86,15 @@ class ControllerModel(ABC):
             )
         return found
 
+    @abstractmethod
     async def learn(self, link: ModbusLink) -> None:
         """Ask how long a programme may be.
 
         Args:
             link: To the controller.
+
+        Raises:
+            InstrumentError: If it is another model after all.
         """
 
     async def identity(self, link: ModbusLink) -> tuple[str, str]:
@@ -124,7 +128,7 @@ class ControllerModel(ABC):
 class _Typed(ControllerModel):
     """Models with typed segments, whose end counts as one."""
 
-    states = {
+    states: ClassVar[Mapping[int, State]] = {
         1: State.RESET,
         2: State.RUN,
         4: State.HOLD,
@@ -162,7 +166,14 @@ class Model2416(_Typed):
     most_segments = 16
 
     async def learn(self, link: ModbusLink) -> None:
-        """Ask for the number of segments, and whether the case is that of a 2416."""
+        """Ask for the number of segments, and whether the case is that of a 2416.
+
+        Args:
+            link: To the controller.
+
+        Raises:
+            InstrumentError: If it is not.
+        """
         kind = await link.word(122)
         if kind & 0xFFF0 != 0x2460:
             raise InstrumentError(
@@ -176,7 +187,12 @@ class Model3216(ControllerModel):
     """Eurotherm 3216 and 3216P, Engineering Handbook HA028651 and alab_control's register list."""
 
     name = "3216"
-    states = {0: State.RESET, 1: State.RUN, 2: State.HOLD, 3: State.COMPLETE}
+    states: ClassVar[Mapping[int, State]] = {
+        0: State.RESET,
+        1: State.RUN,
+        2: State.HOLD,
+        3: State.COMPLETE,
+    }
     run = (23, 1)
     reset = (23, 0)
     mark = 1282

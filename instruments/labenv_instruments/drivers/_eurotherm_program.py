@@ -80,7 +80,7 @@ class Program:
         return total_s
 
     def marks_s(self, start_c: float) -> tuple[float, ...]:
-        """Return when to look besides: at the top of every ramp and just after, where it overshoots.
+        """Return when to look besides: at the end of every ramp and where it overshoots.
 
         Args:
             start_c: Temperature at the start, degC.

@@ -1,4 +1,4 @@
-"""Whether a furnace does what its controller says: a programme can be complete and the tube cold."""
+"""Whether a furnace does what its controller says: a programme ends also in a cold tube."""
 
 from __future__ import annotations
 
@@ -104,8 +104,9 @@ class _Steadiness:
         long = lasted_s >= _FROZEN_S and self._same_looks >= _FROZEN_LOOKS
         if look.output_percent > _ON_PERCENT and (long or (moved and self._same_looks >= 3)):
             raise InstrumentError(
-                f"{self._where}: the reading has stood at {look.pv_c:.2f} degC for {lasted_s:.0f} s "
-                f"with {look.output_percent:.0f} % output; the sensor or the converter is stuck"
+                f"{self._where}: the reading has stood at {look.pv_c:.2f} degC for "
+                f"{lasted_s:.0f} s with {look.output_percent:.0f} % output; "
+                "the sensor or the converter is stuck"
             )
 
     def _check_rise(self, look: Look) -> None:
@@ -183,7 +184,11 @@ class FiringWatch:
         return False
 
     def _check_behind(self, elapsed_s: float, look: Look) -> None:
-        """A furnace may lag on the way down, where it can do nothing about it."""
+        """Refuse a lag; on the way down a furnace can do nothing about it.
+
+        Raises:
+            InstrumentError: If it has lagged for too long.
+        """
         if look.setpoint_c - look.pv_c <= _BEHIND_K:
             self._behind_since_s = None
             return
@@ -197,7 +202,11 @@ class FiringWatch:
             )
 
     def _check_followed(self, elapsed_s: float) -> None:
-        """A programme that ended must have run its time, and the furnace must have been hot."""
+        """See that a programme that ended has run its time, and that the furnace was hot.
+
+        Raises:
+            InstrumentError: If not.
+        """
         slack_s = 0.05 * self.expected_s + 3.0 * self._poll_s + 30.0
         if elapsed_s < self.expected_s - slack_s:
             raise InstrumentError(
@@ -219,7 +228,7 @@ class FiringWatch:
             )
 
     def _missed_k(self) -> float:
-        """How far a peak may go unseen between two looks, K."""
+        """Return how far a peak may go unseen between two looks, K."""
         if self._program.peak_hold_s > self._poll_s:
             return 0.0
         fastest = max(stage.rate_k_per_min for stage in self._program.stages)

@@ -132,7 +132,11 @@ class EurothermFurnace(WireDriver):
     # ------------------------------------------------------------------------- the life cycle
 
     async def open_device(self) -> tuple[str, str, bool]:
-        """Connect and see that the controller is of the model that the address names."""
+        """Return what the controller says of itself, if it is of the model that the address names.
+
+        Raises:
+            InstrumentError: If it is not.
+        """
         found = await told_apart(self._link)
         if found != self._model.name:
             raise InstrumentError(
@@ -144,7 +148,15 @@ class EurothermFurnace(WireDriver):
         return model, serial, await self._link.word(_CUSTOMER) == TWIN_ID
 
     async def set_up(self, request: InstrumentRequest) -> None:
-        """Download the programme; nothing moves."""
+        """Download the programme; nothing moves.
+
+        Args:
+            request: The firing.
+
+        Raises:
+            ProposalError: If the programme is too long or too hot for the controller.
+            InstrumentError: If a programme runs, a reading is wrong, or a setting is not kept.
+        """
         program = self._program(request)
         self._model.check(program)  # now that the controller said how long it may be
         look = await self._look()
@@ -162,10 +174,8 @@ class EurothermFurnace(WireDriver):
                 f"{program.peak_c:.0f} degC; lower the target"
             )
         await self._set(_BASE_SETPOINT, float_pair(SAFE_SETPOINT_C))
-        written: list[Setting] = []
-        for setting in self._model.settings(program, self._holdback_k):
-            if await self._put(setting):
-                written.append(setting)
+        wanted = self._model.settings(program, self._holdback_k)
+        written = [setting for setting in wanted if await self._put(setting)]
         for setting in written:
             if not await self._holds(setting):
                 raise InstrumentError(
@@ -173,7 +183,14 @@ class EurothermFurnace(WireDriver):
                 )
 
     async def carry_out(self, request: InstrumentRequest) -> tuple[MeasurementBase, ...]:
-        """Run the programme and follow it to its end, and to the cold unless it is a quench."""
+        """Run the programme and follow it to its end, and to the cold unless it is a quench.
+
+        Args:
+            request: What was set up.
+
+        Returns:
+            The thermocouple's highest reading.
+        """
         program = self._program(request)
         look = await self._cooled(await self._look())
         expected_s = program.expected_s(look.pv_c)
@@ -199,7 +216,11 @@ class EurothermFurnace(WireDriver):
         return (self._reading(request, watch.highest_c),)
 
     async def make_safe(self) -> None:
-        """Reset the programme, switch the output off by hand, and see that it is so."""
+        """Reset the programme, switch the output off by hand, and see that it is so.
+
+        Raises:
+            InstrumentError: If the controller cannot be told, or does not.
+        """
         try:
             await self._switch_off()
         except InstrumentError as first:
@@ -239,7 +260,7 @@ class EurothermFurnace(WireDriver):
         return min(poll_s, self._dead_man_s / 3.0) if self._dead_man_s else poll_s
 
     async def _look(self) -> Look:
-        """Read what the controller shows; now and then also in which unit."""
+        """Return what the controller shows; now and then see also in which unit."""
         pv_c, target_c, _, output, setpoint_c = await self._link.floats(_PV, 5)
         # Three words, since two requests with equal replies must not follow each other on RTU.
         state, _, _ = await self._link.words(_STATE, 3)
@@ -266,7 +287,11 @@ class EurothermFurnace(WireDriver):
             )
 
     async def _start(self) -> None:
-        """Switch to automatic, at a base setpoint that heats nothing, and start the programme."""
+        """Switch to automatic, at a base setpoint that heats nothing, and start the programme.
+
+        Raises:
+            InstrumentError: If it does not start.
+        """
         self._left_at_c = None
         if await self._link.word(_MANUAL) != 0:
             await self._link.write_word(_MANUAL, 0)
@@ -279,7 +304,7 @@ class EurothermFurnace(WireDriver):
             )
 
     async def _cooled(self, look: Look) -> Look:
-        """Wait until the furnace is cold, watching that it cools."""
+        """Return the first look at which the furnace is cold, watching that it cools."""
         watch, waited_s = CoolingWatch(self.where), 0.0
         check_look(look, self.where)
         while look.pv_c > self._cool_below_c:
@@ -320,7 +345,7 @@ class EurothermFurnace(WireDriver):
     # ------------------------------------------------------------------------- registers
 
     async def _set(self, address: int, pair: tuple[int, int]) -> bool:
-        """Write a parameter's full value if it differs; return whether it did."""
+        """Return whether a parameter's full value had to be written."""
         if tuple(await self._link.words(IEEE + 2 * address, 2)) == pair:
             return False
         await self._link.write_pair(address, pair)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar, Final
 
 from labenv_instruments.twins._eurotherm_registers import Parameter, RegisterBank, Store, fixed
 from labenv_instruments.twins._furnace_model import Phase, Step
-from labenv_instruments.twins._modbus_frames import ILLEGAL_VALUE, Refused
+from labenv_instruments.twins._modbus_frames import ILLEGAL_VALUE, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,7 +69,7 @@ class Controller(ABC):
         """For how long it may hear nothing, s; 0 for ever."""
         return 0.0
 
-    def lose_contact(self) -> None:
+    def lose_contact(self) -> None:  # noqa: B027 - most have no watchdog
         """Do what is set for when nothing was heard for too long."""
 
     @property
@@ -95,7 +95,11 @@ class Controller(ABC):
         self.furnace.start(steps, last if cools else len(steps))
 
     def set_phase(self, wanted: float) -> None:
-        """Do what is written to register 23."""
+        """Do what is written to register 23.
+
+        Raises:
+            RefusedError: If it is no state that can be asked for.
+        """
         if wanted == self.phases[Phase.RUN]:
             self.run_program()
         elif wanted == self.phases[Phase.HOLD]:
@@ -103,7 +107,7 @@ class Controller(ABC):
         elif wanted == self.phases[Phase.RESET]:
             self.furnace.reset()
         else:
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
 
     def _common(self) -> dict[int, Parameter]:
         furnace = self.furnace
@@ -139,21 +143,21 @@ class Controller(ABC):
 
     def _set_base(self, value: float) -> None:
         if not 0.0 <= value <= HIGHEST_SETPOINT_C:
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         self.furnace.base_setpoint_c = value
         if self.furnace.phase is Phase.RESET:
             self.furnace.setpoint_c = value
 
     def _set_manual(self, value: float) -> None:
         if value not in {0.0, 1.0}:
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         if value and not self.furnace.manual:
             self.furnace.manual_share = self.furnace.output  # no jump
         self.furnace.manual = bool(value)
 
     def _set_output(self, value: float) -> None:
         if not self.furnace.manual or not 0.0 <= value <= 100.0:
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         self.furnace.manual_share = self.furnace.output = value / 100.0
 
     def _segment(self) -> float:
@@ -301,9 +305,13 @@ class Controller3216(Controller):
         return found
 
     def set_phase(self, wanted: float) -> None:
-        """Do what is written to register 23, where hold and holdback look alike."""
+        """Do what is written to register 23, where hold and holdback look alike.
+
+        Raises:
+            RefusedError: If it is no state that can be asked for.
+        """
         if wanted == self.phases[Phase.COMPLETE]:
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         super().set_phase(wanted)
 
     def steps(self) -> tuple[Step, ...]:

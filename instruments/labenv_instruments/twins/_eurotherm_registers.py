@@ -5,9 +5,10 @@ as two words: a float, milliseconds, or a word padded with 8000h. Function 6 is 
 and a float or a time is read and written whole.
 
 Sources: Series 2000 Communications Handbook HA026230 (2400), 3116/3200 Engineering Handbook
-HA028651 (3200), and the EPC3000 address list of a public furnace driver (CederGroupHub/alab_control,
-`furnace_epc_3016/modbus_addr.csv`); scaling of the integer region is chosen as those who drive such
-furnaces read it (tenths of a degree, tenths of a minute; seconds on the EPC3016).
+HA028651 (3200), and the EPC3000 address list of a public furnace driver
+(CederGroupHub/alab_control, `furnace_epc_3016/modbus_addr.csv`); scaling of the integer region is
+chosen as those who drive such furnaces read it (tenths of a degree, tenths of a minute; seconds on
+the EPC3016).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from labenv_instruments.twins._modbus_frames import ILLEGAL_ADDRESS, ILLEGAL_VALUE, Refused
+from labenv_instruments.twins._modbus_frames import ILLEGAL_ADDRESS, ILLEGAL_VALUE, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -37,7 +38,7 @@ class Parameter:
     Attributes:
         kind: How it is written in words.
         read: Returns the value; s for a time.
-        write: Takes a value, or raises `Refused`; None where it cannot be written.
+        write: Takes a value, or raises `RefusedError`; None where it cannot be written.
         stored: Whether it lives in memory that wears out with writing.
         kind_now: Returns the kind where that depends on another parameter.
     """
@@ -114,12 +115,12 @@ class RegisterBank:
             The words.
 
         Raises:
-            Refused: If one of them is not there.
+            RefusedError: If one of them is not there.
         """
         if address < IEEE:
             return [self._short(self._at(address + n)) for n in range(count)]
         if address % 2 or (count % 2 and count != 1):
-            raise Refused(ILLEGAL_ADDRESS)
+            raise RefusedError(ILLEGAL_ADDRESS)
         words: list[int] = []
         for place in range((address - IEEE) // 2, (address - IEEE + count + 1) // 2):
             words += self._long(self._at(place))
@@ -134,21 +135,21 @@ class RegisterBank:
             single: Whether with the function that writes one.
 
         Raises:
-            Refused: If one of them is not there, cannot be written or has a wrong value.
+            RefusedError: If one of them is not there, cannot be written or has a wrong value.
         """
         if address < IEEE:
             for n, word in enumerate(words):
                 self._put(address + n, self._from_short(self._at(address + n), word))
             return
         if single or address % 2:
-            raise Refused(ILLEGAL_ADDRESS)
+            raise RefusedError(ILLEGAL_ADDRESS)
         place, rest = (address - IEEE) // 2, list(words)
         while rest:
             parameter = self._at(place)
             if parameter.form == "word":
                 self._put(place, float(rest[0]))
             elif len(rest) < 2:
-                raise Refused(ILLEGAL_VALUE)
+                raise RefusedError(ILLEGAL_VALUE)
             else:
                 self._put(place, _from_long(parameter.form, rest[0], rest[1]))
             place, rest = place + 1, rest[2:]
@@ -156,15 +157,15 @@ class RegisterBank:
     def _at(self, address: int) -> Parameter:
         found = self._parameters.get(address)
         if found is None:
-            raise Refused(ILLEGAL_ADDRESS)
+            raise RefusedError(ILLEGAL_ADDRESS)
         return found
 
     def _put(self, address: int, value: float) -> None:
         parameter = self._at(address)
         if parameter.write is None:
-            raise Refused(ILLEGAL_ADDRESS)
+            raise RefusedError(ILLEGAL_ADDRESS)
         if not math.isfinite(value):
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         parameter.write(value)
         if parameter.stored:
             self.writes[address] += 1

@@ -239,7 +239,7 @@ class Furnace:
             self.reset()
 
     def _live(self, longest_s: float, slope: float) -> float:
-        """Let the temperature and the setpoint go on; return for how long they did."""
+        """Return for how long the temperature and the setpoint went on, s."""
         if not math.isfinite(slope):  # a jump
             self.setpoint_c = self.run.steps[self.index].target_c if self.run else self.setpoint_c
             return 0.0
@@ -258,7 +258,7 @@ class Furnace:
         return lasted_s
 
     def _forced_share(self) -> float | None:
-        """Heat that flows whatever the controller wants, as a share; None if it decides."""
+        """Return the share of heat that flows whatever the controller wants; None if it decides."""
         if self.conditions.stuck:
             return 1.0
         if self.conditions.door_open or self.conditions.sensor_broken:
@@ -266,7 +266,7 @@ class Furnace:
         return self.manual_share if self.manual else None
 
     def _wanted(self, slope: float) -> float:
-        """Output that the controller would set, 0 to 1, when it is not what decides."""
+        """Return the output that the controller would set, 0 to 1, when it does not decide."""
         behind_k = self.setpoint_c - self.temperature_c
         return min(1.0, max(0.0, self._needed(slope + 0.01 * behind_k)))
 
@@ -308,7 +308,7 @@ class Furnace:
     def _within_limits(self, slope: float, lasted_s: float) -> bool:
         first = self._needed(slope)
         last = first + slope * lasted_s / FULL_POWER_RISE_K
-        return 0.0 <= min(first, last) and max(first, last) <= 1.0
+        return min(first, last) >= 0.0 and max(first, last) <= 1.0
 
 
 def _oscillated(offset_k: float, speed: float, lasted_s: float) -> tuple[float, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from labenv_schemas.proposal import ControlledCooling, Heat, HeatSegment
@@ -67,7 +68,7 @@ def _as_taken(run: Run) -> list[HeatSegment]:
         within_k *= 2.0
         corners = _simplified(run.path, within_k)
     segments: list[HeatSegment] = []
-    for (from_s, from_c), (to_s, to_c) in zip(corners, corners[1:], strict=False):
+    for (from_s, from_c), (to_s, to_c) in pairwise(corners):
         lasted_s = to_s - from_s
         if lasted_s <= 0.0:
             continue

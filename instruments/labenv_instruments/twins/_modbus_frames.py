@@ -25,7 +25,7 @@ _FIXED_BYTES = {3: 8, 4: 8, 6: 8, 7: 4, 8: 8}  # of an RTU request, with its che
 _LONGEST_BODY = 254
 
 
-class Refused(Exception):
+class RefusedError(Exception):
     """A request that a device answers with an error code.
 
     Attributes:
@@ -41,11 +41,11 @@ class Registers(Protocol):
     """What holds a device's parameters."""
 
     def read(self, address: int, count: int) -> list[int]:
-        """Return words; raises `Refused` where there is nothing."""
+        """Return words; raises `RefusedError` where there is nothing."""
         ...
 
     def write(self, address: int, words: list[int], *, single: bool) -> None:
-        """Take words; raises `Refused` where that cannot be."""
+        """Take words; raises `RefusedError` where that cannot be."""
         ...
 
     def fast_status(self) -> int:
@@ -121,7 +121,7 @@ async def receive_rtu(reader: asyncio.StreamReader) -> bytes:
 
 
 def open_frame(raw: bytes, *, rtu: bool) -> Frame:
-    """Take a whole request apart."""
+    """Return a whole request taken apart."""
     if rtu:
         return Frame(raw[0], raw[1:-2], intact=check_sum(raw[:-2]) == raw[-2:])
     transaction, _, _, unit = struct.unpack(">HHHB", raw[:_PREFIX_BYTES])
@@ -153,7 +153,7 @@ def carry_out(body: bytes, registers: Registers) -> bytes:
     """
     try:
         return _done(body, registers)
-    except Refused as refused:
+    except RefusedError as refused:
         return refusal(body, refused.code)
     except struct.error:  # shorter than its function needs
         return refusal(body, ILLEGAL_VALUE)
@@ -164,7 +164,7 @@ def _done(body: bytes, registers: Registers) -> bytes:
     if function in READS:
         address, count = struct.unpack(">HH", body[1:5])
         if not 1 <= count <= _MOST_WORDS:
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         words = registers.read(address, count)
         return struct.pack(f">BB{count}H", function, 2 * count, *words)
     if function == 6:
@@ -175,15 +175,15 @@ def _done(body: bytes, registers: Registers) -> bytes:
         return bytes([7, registers.fast_status()])
     if function == 8:
         if body[1:3] != b"\0\0":
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         return body
     if function == 16:
         address, count, length = struct.unpack(">HHB", body[1:6])
         if length != 2 * count or len(body) != 6 + length or not count:
-            raise Refused(ILLEGAL_VALUE)
+            raise RefusedError(ILLEGAL_VALUE)
         registers.write(address, list(struct.unpack(f">{count}H", body[6:])), single=False)
         return body[:5]
-    raise Refused(ILLEGAL_ADDRESS)  # the handbook knows no "illegal function"
+    raise RefusedError(ILLEGAL_ADDRESS)  # the handbook knows no "illegal function"
 
 
 __all__ = [
@@ -192,7 +192,7 @@ __all__ = [
     "ILLEGAL_VALUE",
     "READS",
     "Frame",
-    "Refused",
+    "RefusedError",
     "Registers",
     "carry_out",
     "check_sum",

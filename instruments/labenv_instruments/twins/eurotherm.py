@@ -81,11 +81,11 @@ class EurothermTwin(WireTwin):
     # ------------------------------------------------------------------------- the wire
 
     async def receive(self, reader: asyncio.StreamReader) -> bytes:
-        """Read one whole request."""
+        """Return one whole request."""
         return await (receive_rtu(reader) if self._rtu else receive_tcp(reader))
 
     async def answer(self, request: bytes) -> bytes | None:
-        """Answer a request; one for another unit or with a wrong check sum is not answered."""
+        """Return the answer; a frame for another unit or with a wrong check sum gets none."""
         frame = open_frame(request, rtu=self._rtu)
         if not frame.intact or frame.unit != self._unit:
             return None

@@ -1,4 +1,7 @@
-"""The Eurotherm driver fires samples on its twin as they would be fired in process, or says why not."""
+"""The Eurotherm driver fires samples on its twin as in process, or says why it could not.
+
+One file, since all of it happens on one bench.
+"""
 
 from __future__ import annotations
 
@@ -222,7 +225,7 @@ def test_a_controller_of_another_model_is_refused(said: str, is_: str) -> None:
         if said == is_:
             assert said in (await driver.connect()).model
             return
-        with pytest.raises(InstrumentError, match=f"registers of {is_}.*model={said}"):
+        with pytest.raises(InstrumentError, match=rf"registers of {is_}.*model={said}"):
             await driver.connect()
         assert not bench.twin.writes
 
@@ -234,7 +237,7 @@ def test_a_2408_is_no_2416() -> None:
         from labenv_instruments.twins._eurotherm_registers import fixed
 
         bench.twin.controller.bank._parameters[122] = fixed(0x2480)
-        with pytest.raises(InstrumentError, match="no 2416.*2480h"):
+        with pytest.raises(InstrumentError, match=r"no 2416.*2480h"):
             await bench.driver().connect()
 
     course(work)
@@ -348,7 +351,7 @@ def test_another_process_can_stop_what_it_did_not_start(model: str) -> None:
                 assert bench.twin.safe
 
         bench.on_pace = stop
-        with pytest.raises(InstrumentError, match="ended after .* somebody reset it"):
+        with pytest.raises(InstrumentError, match=r"ended after .* somebody reset it"):
             await driver.run()
         assert bench.twin.safe
         assert len(bench.sample.heats) == 1
@@ -400,7 +403,7 @@ def test_a_held_program_is_given_up_in_the_end() -> None:
                 bench.twin.furnace.hold()
 
         bench.on_pace = hold
-        with pytest.raises(InstrumentError, match="has not ended after .* in hold"):
+        with pytest.raises(InstrumentError, match=r"has not ended after .* in hold"):
             await bench.fire(driver, SHORT)
         assert bench.twin.safe
         assert bench.twin.clock.now_s < 5250.0 * 1.1 + 1800.0 + 300.0
@@ -421,7 +424,7 @@ def test_holdback_waits_for_a_weak_furnace_and_is_given_up_in_the_end(
             seen.add((await driver.readings())["program"] if bench.twin.writes else "")
 
         bench.on_pace = see
-        with pytest.raises(InstrumentError, match="has not ended after .* in holdback"):
+        with pytest.raises(InstrumentError, match=r"has not ended after .* in holdback"):
             await bench.fire(driver, SHORT)
         assert "holdback" in seen
         assert bench.twin.safe
@@ -566,8 +569,9 @@ def test_a_fault_of_one_reply_is_got_over_or_named(
         heat = SHORT | {"cooling": "quench"}
         try:
             await bench.fire(driver, heat)
-        except InstrumentError as error:
-            assert kind not in {FaultKind.SPLIT_REPLY, FaultKind.BUSY}, error
+        except InstrumentError:
+            if kind in {FaultKind.SPLIT_REPLY, FaultKind.BUSY}:
+                raise
             await driver.abort()
         else:
             same(bench.sample.heats[-1], Heat.model_validate(heat))
@@ -632,7 +636,7 @@ def test_a_controller_that_cannot_be_told_to_stop_is_reported() -> None:
         await driver.connect()
         await driver.prepare(bench.request(SHORT))
         bench.twin.faults.add(fault_for_ever(FaultKind.SILENT, 0))
-        with pytest.raises(InstrumentError, match="could not be made safe.*look after the device"):
+        with pytest.raises(InstrumentError, match=r"could not be made safe.*look after the device"):
             await driver.abort()
         assert driver.state is InstrumentState.FAULT
 

@@ -1,4 +1,4 @@
-"""The furnace's twin speaks Modbus as the handbook has it, byte for byte, and follows a programme."""
+"""The furnace's twin speaks Modbus as the handbook has it, and follows a programme."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from labenv_instruments.clock import VirtualClock
+from labenv_instruments.drivers._eurotherm_models import State
 from labenv_instruments.drivers._eurotherm_program import program_of, table_entries, typed_table
 from labenv_instruments.drivers._eurotherm_watch import FiringWatch, Look
-from labenv_instruments.drivers._eurotherm_models import State
 from labenv_instruments.testing import StillSample
 from labenv_instruments.twins._furnace_model import Furnace, Phase, Step
 from labenv_instruments.twins._furnace_path import fired
@@ -24,8 +24,6 @@ from labenv_schemas.proposal import Heat
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
-
-Ask = "Callable[[bytes], Awaitable[bytes]]"
 
 
 def talk(work: Callable[[EurothermTwin, Any], Awaitable[Any]], **options: str) -> Any:
