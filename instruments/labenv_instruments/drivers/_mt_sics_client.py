@@ -159,7 +159,7 @@ class MtSicsClient:
 
     # ------------------------------------------------------------------------- dosing
 
-    async def set(self, setting: str, value: str) -> None:
+    async def change(self, setting: str, value: str) -> None:
         """Set one of the dosing unit's settings."""
         await self._answered(f"{setting} {value}", setting, {"A"})
 
