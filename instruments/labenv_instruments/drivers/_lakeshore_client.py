@@ -255,7 +255,7 @@ class LakeShore336Client:
         if kelvin <= 0.0 or abs(kelvin - celsius - ZERO_CELSIUS_K) > _SAME_READING_K:
             self.session.drop()
             raise InstrumentError(
-                f"{self.session.name}: {kelvin:g} K and {celsius:g} degC cannot be one temperature, "
+                f"{self.session.name}: {kelvin:g} K and {celsius:g} degC cannot be one reading, "
                 "so a reading is not in the unit that it should be"
             )
         return kelvin

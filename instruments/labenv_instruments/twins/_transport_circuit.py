@@ -57,10 +57,11 @@ class TransportCircuit:
 
         Args:
             sample: The sample.
-            settings: ``operation`` is the plan, a `MeasureResistance`; without it, the usual one.
+            settings: ``operation`` is the plan, a `MeasureResistance` or its plain data; without
+                it, the usual one.
         """
         plan = settings.get("operation")
-        run = plan if isinstance(plan, MeasureResistance) else MeasureResistance()
+        run = MeasureResistance() if plan is None else MeasureResistance.model_validate(plan)
         seen = sample.resistance(run)
         self._curve = None
         if not isinstance(seen, Unknown):

@@ -17,6 +17,7 @@ import asyncio
 import contextlib
 import threading
 from concurrent.futures import Future
+from functools import cache
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -187,7 +188,13 @@ class _Thread:
                 promise.set_exception(cause)
 
 
+@cache
 def _resource_manager() -> Any:  # noqa: ANN401 - PyVISA is optional
+    """Return the one manager: to look for VISA libraries takes longer than a measurement.
+
+    Raises:
+        ConfigError: If there is no PyVISA, or no library that it can use.
+    """
     try:
         import pyvisa
     except ImportError:
