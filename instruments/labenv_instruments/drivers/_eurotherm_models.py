@@ -50,6 +50,7 @@ class ControllerModel(ABC):
         segment: Register of the running segment's number.
         left: Register of the programme's time left; None if there is none.
         watchdogs: Registers of network watchdog time-outs.
+        buttons: Registers that must be 0 before a programme can be started.
     """
 
     name: ClassVar[str]
@@ -60,6 +61,7 @@ class ControllerModel(ABC):
     segment: ClassVar[int]
     left: ClassVar[int | None] = None
     watchdogs: ClassVar[tuple[int, ...]] = ()
+    buttons: ClassVar[tuple[int, ...]] = ()
 
     def __init__(self) -> None:
         self.capacity = self.most_segments
@@ -226,6 +228,7 @@ class ModelEPC3016(_Typed):
     mark = 10589
     most_segments = 25
     watchdogs = (1169, 1233)
+    buttons = (10575, 10574, 10573)  # reset, hold, run
     _FAR, _FAR_FROM = 9768, 17
 
     async def learn(self, link: ModbusLink) -> None:

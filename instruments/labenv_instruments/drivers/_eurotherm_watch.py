@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from labenv_instruments.drivers._eurotherm_models import ENDED, State
 from labenv_schemas.errors import InstrumentError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from labenv_instruments.drivers._eurotherm_program import Program
 
 SENSOR_BREAK: Final = 1 << 5
@@ -23,6 +26,8 @@ _OFF_PERCENT, _ON_PERCENT = 0.05, 1.0
 _FROZEN_S, _FROZEN_LOOKS, _FROZEN_SETPOINT_K = 900.0, 20, 30.0
 _OVERRUN_SHARE, _OVERRUN_S = 0.1, 1800.0
 _STILL_FALLS_S, _STILL_FALLS_K = 7200.0, 1.0
+_VIRTUAL = 1e5  # lab seconds a second; no clock on the wall is sped up so much
+_SPED_UP, _LATE = 1.5, 1.5
 
 
 class Look(NamedTuple):
@@ -122,6 +127,50 @@ class _Steadiness:
             )
 
 
+class PassedTime:
+    """Lab time that has passed, as far as a driver can know.
+
+    It waits for lab time, and exchanges with the device take wall time. On the wall's clock, also a
+    sped-up one, lab time passes in both; in virtual time only while waiting, which then takes no
+    time at all. So there is a least and a most.
+
+    Args:
+        wait: Waits for lab time, s.
+    """
+
+    def __init__(self, wait: Callable[[float], Awaitable[None]]) -> None:
+        self._wait = wait
+        self._began_s = time.monotonic()
+        self._waited_s = self._fastest = 0.0
+
+    async def pause(self, lab_s: float) -> None:
+        """Wait.
+
+        Args:
+            lab_s: For how long, s.
+        """
+        began_s = time.monotonic()
+        await self._wait(lab_s)
+        took_s = max(time.monotonic() - began_s, 1e-9)
+        self._waited_s += lab_s
+        self._fastest = max(self._fastest, lab_s / took_s)
+
+    @property
+    def least_s(self) -> float:
+        """The least that has passed, s."""
+        return max(self._waited_s, time.monotonic() - self._began_s)
+
+    @property
+    def most_s(self) -> float:
+        """The most that has passed, s."""
+        if self._fastest > _VIRTUAL:
+            return self._waited_s
+        # A wait may last longer than it should, never shorter, so the fastest tells the speed; on
+        # a sped-up clock even that one was late by a share of a millisecond, which is much there.
+        late = _LATE if self._fastest > _SPED_UP else 1.0
+        return max(self.least_s, late * self._fastest * (time.monotonic() - self._began_s))
+
+
 class FiringWatch:
     """Follows one firing.
 
@@ -149,11 +198,12 @@ class FiringWatch:
         """After so long it is given up, s."""
         return self.expected_s * (1.0 + _OVERRUN_SHARE) + _OVERRUN_S
 
-    def look(self, elapsed_s: float, look: Look) -> bool:
+    def look(self, elapsed_s: float, most_s: float, look: Look) -> bool:
         """Take note of what the controller shows.
 
         Args:
-            elapsed_s: Time since the programme began, s.
+            elapsed_s: Time since the programme began, at least, s.
+            most_s: The same, at most, s.
             look: What it shows.
 
         Returns:
@@ -163,13 +213,13 @@ class FiringWatch:
             InstrumentError: If something is wrong with the furnace or its reading.
         """
         check_look(look, self._where)
-        self._steady.check(elapsed_s, look)
+        self._steady.check(most_s, look)
         self.highest_c = max(self.highest_c, look.pv_c)
         if look.pv_c >= self._program.peak_c - REACHED_WITHIN_K:
-            self._at_peak_s += elapsed_s - self._last_s
-        self._last_s = elapsed_s
+            self._at_peak_s += most_s - self._last_s
+        self._last_s = most_s
         if look.state in ENDED:
-            self._check_followed(elapsed_s)
+            self._check_followed(most_s)
             return True
         if look.status & MANUAL:
             raise InstrumentError(
@@ -269,4 +319,4 @@ class CoolingWatch:
             )
 
 
-__all__ = ["CoolingWatch", "FiringWatch", "Look", "check_look"]
+__all__ = ["CoolingWatch", "FiringWatch", "Look", "PassedTime", "check_look"]

@@ -17,7 +17,6 @@ of it read back. The next programme switches back to automatic.
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from labenv_instruments.drivers._eurotherm_link import (
@@ -32,6 +31,7 @@ from labenv_instruments.drivers._eurotherm_watch import (
     CoolingWatch,
     FiringWatch,
     Look,
+    PassedTime,
     check_look,
 )
 from labenv_instruments.drivers.tube_furnace import READING_UNCERTAINTY_K, TubeFurnace
@@ -199,14 +199,11 @@ class EurothermFurnace(WireDriver):
         watch = FiringWatch(program, look.pv_c, poll_s, self.where)
         await self._arm(self._dead_man_s)
         await self._start()
-        began_s, waited_s, elapsed_s = time.monotonic(), 0.0, 0.0
+        clock = PassedTime(self.wait)
         while True:
-            pause_s = min([poll_s, *(m - elapsed_s for m in marks if m - elapsed_s > _SHORTEST_S)])
-            await self.wait(pause_s)
-            waited_s += pause_s
-            # On the wall the exchanges take time too; in virtual time only waiting does.
-            elapsed_s = max(waited_s, time.monotonic() - began_s)
-            if watch.look(elapsed_s, await self._look()):
+            due = [mark - clock.least_s for mark in marks]
+            await clock.pause(min([poll_s, *(left for left in due if left > _SHORTEST_S)]))
+            if watch.look(clock.least_s, clock.most_s, await self._look()):
                 break
         await self._check_units()
         await self.make_safe()
@@ -295,6 +292,9 @@ class EurothermFurnace(WireDriver):
         self._left_at_c = None
         if await self._link.word(_MANUAL) != 0:
             await self._link.write_word(_MANUAL, 0)
+        for address in self._model.buttons:
+            if await self._link.word(address) != 0:  # pressed buttons that did not spring back
+                await self._link.write_word(address, 0)
         await self._link.write_word(*self._model.run)
         look = await self._look()
         if look.state in ENDED:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from labenv_instruments.clock import VirtualClock
+from labenv_instruments.clock import VirtualClock, WallClock
 from labenv_instruments.drivers.eurotherm import EurothermFurnace
 from labenv_instruments.faults import FOR_EVER, WIRE_FAULTS, Fault, FaultKind, FaultPlan
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
@@ -641,3 +641,41 @@ def test_a_controller_that_cannot_be_told_to_stop_is_reported() -> None:
         assert driver.state is InstrumentState.FAULT
 
     course(work)
+
+
+def test_a_firing_on_a_sped_up_clock_is_followed_too() -> None:
+    """Lab time then passes also while the driver talks to the furnace."""
+    speed = 5000.0
+
+    async def whole() -> None:
+        bench = Bench("EPC3016", "tcp", ())
+        bench.twin = EurothermTwin(clock=WallClock(speed), options={"model": "EPC3016"})
+        await bench.twin.start()
+
+        async def pace(lab_s: float) -> None:
+            await asyncio.sleep(lab_s / speed)
+
+        driver = EurothermFurnace(bench.twin.address, pace=pace)
+        try:
+            segment = {"target": "500 degC", "rate": "20 K/min", "hold": "20 min"}
+            heat = {"segments": [segment], "cooling": "quench"}
+            assert await bench.fire(driver, heat) == pytest.approx(773.15, abs=5.0)
+            same(bench.sample.heats[0], Heat.model_validate(heat))
+        finally:
+            await driver.close()
+            await bench.twin.close()
+
+    asyncio.run(whole())
+
+
+def test_a_button_that_did_not_spring_back_is_let_go() -> None:
+    async def work(bench: Bench) -> None:
+        store, bank = bench.twin.controller.store, bench.twin.controller.bank
+        bank._parameters[10575] = store.parameter(10575, "word", 1.0)
+        driver = bench.driver()
+        await driver.connect()
+        await driver.prepare(bench.request(SHORT))
+        await driver._start()
+        assert store[10575] == 0.0
+
+    course(work, "EPC3016")

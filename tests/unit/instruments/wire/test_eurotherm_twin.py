@@ -272,7 +272,7 @@ def watched(looks: list[tuple[float, Look]], **heat: Any) -> bool:
     segment = {"target": "600 degC", "rate": "10 K/min", "hold": "60 min"} | heat
     program = program_of(Heat.model_validate({"segments": [segment]}))
     watch = FiringWatch(program, 25.0, 30.0, "furnace-1")
-    return [watch.look(at_s, seen) for at_s, seen in looks][-1]
+    return [watch.look(at_s, at_s, seen) for at_s, seen in looks][-1]
 
 
 def test_a_good_firing_passes() -> None:
