@@ -1,4 +1,4 @@
-"""A session takes no answer for another question's, waits without end for nothing, and tidies up."""
+"""A session takes no answer for another question's, waits for nothing without end, tidies up."""
 
 from __future__ import annotations
 
