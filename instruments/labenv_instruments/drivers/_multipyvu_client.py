@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 
+# The server throws away a request that it reads together with the confirmation before it. So one
+# that is not confirmed at once is sent again, and for a while the next ones are not sent at once.
+_RESEND_S, _GAP_S, _CAREFUL_REQUESTS = 0.25, 0.01, 100
 _MARGIN_S = 0.5  # between the time-out kept here and the connection's own, which drops it
 
 
@@ -54,6 +57,7 @@ class MultiPyVuClient:
         self.strays = 0
         self._connection, self._reply_s = connection, reply_s
         self._frames = FrameReader()
+        self._careful = 0  # so many requests wait a little before they are sent
         self._session = 0  # number of the connection on which we were accepted; 0 for none
 
     async def start(self) -> None:
@@ -147,19 +151,50 @@ class MultiPyVuClient:
         return await self._completed(_request("START"), self._reply_s)
 
     async def _completed(self, request: dict[str, str], wait_s: float) -> dict[str, str]:
-        found: list[dict[str, str]] = []
-        confirmed: list[bool] = []
+        loop = asyncio.get_running_loop()
+        end_s, confirmed = loop.time() + wait_s, False
+        await asyncio.sleep(self._gap_s())
+        while (left_s := end_s - loop.time()) > 0.0:
+            confirmed, frame = await self._tried(request, left_s, min(_RESEND_S, 0.4 * wait_s))
+            if frame is not None:
+                await self._connection.send(encode_frame({**frame, "message_type": CONFIRMED}))
+                return frame
+            if not confirmed:
+                self._careful = _CAREFUL_REQUESTS
+        did = "confirmed but did not complete" if confirmed else "did not answer"
+        raise InstrumentError(
+            f"{self._name} {did} {request['action']} {request['query']} within {wait_s:g} s",
+            retryable=True,
+        )
+
+    async def _tried(
+        self, request: dict[str, str], wait_s: float, confirm_s: float
+    ) -> tuple[bool, dict[str, str] | None]:
+        """Send a request once.
+
+        Args:
+            request: The request.
+            wait_s: Longest wait for its completion, s.
+            confirm_s: Longest wait for its confirmation, s.
+
+        Returns:
+            Whether it was confirmed, and what completes it, if that came.
+        """
+        confirmed, found = False, list[dict[str, str]]()
         self._frames = FrameReader()
 
         async def framing(reader: asyncio.StreamReader) -> bytes:
+            nonlocal confirmed
             try:
-                async with asyncio.timeout(wait_s):
+                async with asyncio.timeout(min(confirm_s, wait_s)) as limit:
+                    began_s = asyncio.get_running_loop().time()
                     while not found:
                         frame = await self._frames.read(reader)
                         if frame.get("id") != request["id"]:
                             self.strays += 1
                         elif frame.get("message_type") == CONFIRMED:
-                            confirmed.append(True)
+                            confirmed = True
+                            limit.reschedule(began_s + wait_s)
                         else:
                             found.append(_checked(frame, request))
             except TimeoutError:
@@ -170,14 +205,12 @@ class MultiPyVuClient:
         await self._connection.exchange(
             encode_frame(request), framing, timeout_s=wait_s + _MARGIN_S
         )
-        if not found:
-            did = "confirmed but did not complete" if confirmed else "did not answer"
-            raise InstrumentError(
-                f"{self._name} {did} {request['action']} {request['query']} within {wait_s:g} s",
-                retryable=True,
-            )
-        await self._connection.send(encode_frame({**found[0], "message_type": CONFIRMED}))
-        return found[0]
+        return confirmed, found[0] if found else None
+
+    def _gap_s(self) -> float:
+        """Return how long to wait before a request so that the server does not lose it, s."""
+        self._careful = max(self._careful - 1, 0)
+        return _GAP_S if self._careful else 0.0
 
 
 async def uninterrupted(work: Coroutine[object, object, R]) -> R:
