@@ -4,7 +4,8 @@ pymodbus reconnects and repeats on its own accord; here it may do neither. After
 cancellation or an answer that does not fit, the connection is dropped, and the next call opens a
 new one. On TCP a transaction number tells a late reply; RTU has none, so two requests whose replies
 would look alike are never sent one after the other: a loop-back with a number of its own goes
-between them.
+between them, and also first on every new connection, since a gateway may still hold a reply of the
+old one.
 """
 
 from __future__ import annotations
@@ -185,7 +186,7 @@ class ModbusLink:
 
     async def _exchanged(self, function: int, length: int, call: Call, address: int) -> ModbusPDU:
         async with self._lock:
-            if self._rtu and self._last == (function, length):
+            if self._rtu and self._last in {None, (function, length)}:
                 await self._tell_apart()
             reply = await self._called(call, f"register {address}")
             for _ in range(_BUSY_TRIES):
@@ -216,7 +217,8 @@ class ModbusLink:
         )
         message = getattr(reply, "message", None)
         echoed = b"".join(message) if isinstance(message, (list, tuple)) else message
-        if reply.function_code != 8 or echoed not in {sent, self._number}:
+        refused = reply.function_code == 0x88  # that, too, is an answer to nothing else
+        if not refused and (reply.function_code != 8 or echoed not in {sent, self._number}):
             self.drop()
             raise self._error("answered another request than a loop-back")
 

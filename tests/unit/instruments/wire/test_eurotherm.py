@@ -6,17 +6,20 @@ One file, since all of it happens on one bench.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from labenv_instruments.clock import VirtualClock, WallClock
+from labenv_instruments.drivers._eurotherm_link import ModbusLink
 from labenv_instruments.drivers.eurotherm import EurothermFurnace
 from labenv_instruments.faults import FOR_EVER, WIRE_FAULTS, Fault, FaultKind, FaultPlan
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
 from labenv_instruments.limits import DeviceLimits
 from labenv_instruments.testing import StillSample
 from labenv_instruments.twins._furnace_model import Phase
+from labenv_instruments.twins._modbus_frames import check_sum
 from labenv_instruments.twins.eurotherm import EurothermTwin
 from labenv_schemas.errors import ConfigError, InstrumentError, ProposalError
 from labenv_schemas.proposal import Heat
@@ -555,9 +558,7 @@ def test_a_furnace_that_never_got_hot_is_no_success_though_the_program_is_comple
     course(work)
 
 
-@pytest.mark.parametrize(
-    ("model", "framer"), [("2416", "rtu"), ("3216", "tcp"), ("EPC3016", "rtu")]
-)
+@pytest.mark.parametrize(("model", "framer"), [("2416", "rtu"), ("EPC3016", "tcp")])
 @pytest.mark.parametrize(
     "kind", [*sorted(WIRE_FAULTS), FaultKind.BUSY, FaultKind.WRONG_UNIT, FaultKind.OVERRANGE]
 )
@@ -565,7 +566,7 @@ def test_a_fault_of_one_reply_is_got_over_or_named(
     model: str, framer: str, kind: FaultKind
 ) -> None:
     async def work(bench: Bench) -> None:
-        driver = bench.driver(timeout_s=0.06)
+        driver = bench.driver(timeout_s=0.05)
         heat = SHORT | {"cooling": "quench"}
         try:
             await bench.fire(driver, heat)
@@ -579,7 +580,7 @@ def test_a_fault_of_one_reply_is_got_over_or_named(
         assert bench.twin.safe
         assert len(bench.sample.heats) <= 1
 
-    faults = [Fault(kind, after, delay_s=0.1) for after in (1, 30, 61, 80)]
+    faults = [Fault(kind, after, delay_s=0.08) for after in (1, 30, 61, 80)]
     course(work, model, framer, *faults)
 
 
@@ -679,3 +680,58 @@ def test_a_button_that_did_not_spring_back_is_let_go() -> None:
         assert store[10575] == 0.0
 
     course(work, "EPC3016")
+
+
+def test_a_reply_that_a_gateway_kept_from_an_old_connection_is_not_taken() -> None:
+    """A serial gateway does not know that the connection for which a reply came is gone."""
+    kept: list[bytes] = []
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if kept:
+            writer.write(kept.pop())
+        with contextlib.suppress(OSError):
+            while request := await reader.read(8):
+                body = bytes([1, 3, 2, 0]) + request[3:4]  # a register holds its own address
+                reply = request if request[1] == 8 else body + check_sum(body)
+                if request[1] == 3 and request[3] == 23 and not served:
+                    served.append(23)
+                    kept.append(reply)  # too late
+                else:
+                    writer.write(reply)
+        writer.transport.abort()
+
+    served: list[int] = []
+
+    async def whole() -> None:
+        server = await asyncio.start_server(serve, "127.0.0.1", 0)
+        link = ModbusLink(
+            "127.0.0.1", server.sockets[0].getsockname()[1], 1, rtu=True, timeout_s=0.05
+        )
+        with pytest.raises(InstrumentError, match="did not answer for register 23"):
+            await link._read(23, 1)
+        assert kept
+        assert await link.word(75) == 75
+        assert not kept
+        await link.close()
+        await asyncio.sleep(0.01)
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(whole())
+
+
+def test_a_heater_that_sticks_while_the_furnace_should_cool_is_found() -> None:
+    async def work(bench: Bench) -> None:
+        driver = bench.driver()
+
+        async def stick(_: float) -> None:
+            if bench.twin.furnace.complete and not bench.twin.faults.faults:
+                bench.twin.faults.add(fault_for_ever(FaultKind.STUCK_HEATER, 12))
+
+        bench.on_pace = stick
+        with pytest.raises(InstrumentError, match="with no output: the heater is stuck on"):
+            await bench.fire(driver, SHORT)
+        assert bench.twin.furnace.phase is Phase.RESET
+        assert len(bench.sample.heats) == 1
+
+    course(work)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from labenv_instruments.clock import VirtualClock
 from labenv_instruments.drivers._eurotherm_models import State
 from labenv_instruments.drivers._eurotherm_program import program_of, table_entries, typed_table
-from labenv_instruments.drivers._eurotherm_watch import FiringWatch, Look
+from labenv_instruments.drivers._eurotherm_watch import CoolingWatch, FiringWatch, Look
 from labenv_instruments.testing import StillSample
 from labenv_instruments.twins._furnace_model import Furnace, Phase, Step
 from labenv_instruments.twins._furnace_path import fired
@@ -307,3 +307,31 @@ def test_a_furnace_that_does_not_follow_is_found_out(
         return
     with pytest.raises(InstrumentError, match=message):
         watched(looks)
+
+
+@pytest.mark.parametrize(
+    ("looks", "message"),
+    [
+        ([(0.0, look(500.0, 0.0, state=State.RUN))], "somebody switched the heater on"),
+        ([(0.0, look(500.0, 20.0, state=State.RESET))], "somebody switched the heater on"),
+        (
+            [(120.0 * n, look(500.0 + n % 2, 0.0, state=State.RESET)) for n in range(70)],
+            "has stood",
+        ),
+        ([(120.0 * n, look(500.0 + 2 * n, 0.0, state=State.RESET)) for n in range(70)], "stuck on"),
+        ([(120.0 * n, look(500.0 - 2 * n, 0.0, state=State.RESET)) for n in range(70)], None),
+    ],
+)
+def test_a_furnace_that_does_not_cool_is_found_out(
+    looks: list[tuple[float, Look]], message: str | None
+) -> None:
+    def follow() -> None:
+        watch = CoolingWatch("furnace-1")
+        for at_s, seen in looks:
+            watch.look(at_s, seen)
+
+    if message is None:
+        follow()
+        return
+    with pytest.raises(InstrumentError, match=message):
+        follow()
