@@ -204,7 +204,14 @@ class Aeris(WireDriver):
         raise InstrumentError(f"Aeris {self._station} goes on with its scan")
 
     async def _is_known_there(self) -> bool:
-        """Remove the sample; return whether the device may be at work on it."""
+        """Have the device forget the sample.
+
+        Returns:
+            Whether it may still be at work on it.
+
+        Raises:
+            InstrumentError: If the answer was lost.
+        """
         try:
             await self._client.remove(self._location)
         except InstrumentError:
@@ -229,7 +236,14 @@ class Aeris(WireDriver):
     # ------------------------------------------------------------------------- a scan
 
     async def _at_rest(self, limit_s: float, poll_s: float, what: str) -> float:
-        """Wait until the device is at rest; return how long that took, lab s."""
+        """Wait until the device is at rest.
+
+        Returns:
+            How long that took, lab s.
+
+        Raises:
+            InstrumentError: If it took too long.
+        """
         waited_s = 0.0
         while not await self._client.is_ready():
             if waited_s >= limit_s:
@@ -253,7 +267,14 @@ class Aeris(WireDriver):
         return Export(self._folder, sample_id, now, skew_s=skew_s, later_than=self._last_began)
 
     async def _exported(self, export: Export, took_s: float) -> Diffractogram:
-        """Wait for the scan's file."""
+        """Wait for the scan's file.
+
+        Returns:
+            The scan.
+
+        Raises:
+            InstrumentError: If it does not come.
+        """
         waited_s, limit_s = 0.0, self._numbers["export_timeout_s"]
         while (scan := await self._off_loop(export.take)) is None:
             if waited_s >= limit_s:
@@ -275,7 +296,14 @@ class Aeris(WireDriver):
         return scan.model_copy(update=stamp)
 
     async def _off_loop(self, work: Callable[[], T]) -> T:
-        """Do some work on the shared folder, which a lost network may hold up."""
+        """Do some work on the shared folder, which a lost network may hold up.
+
+        Returns:
+            What the work gives.
+
+        Raises:
+            InstrumentError: If the folder does not answer.
+        """
         try:
             async with asyncio.timeout(_SHARE_TIMEOUT_S):
                 return await asyncio.to_thread(work)

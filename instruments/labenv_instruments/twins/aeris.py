@@ -200,10 +200,10 @@ class AerisTwin(WireTwin):
         gone = self._lost or self.faults.active(FaultKind.LOST_SAMPLE) is not None
         return self.sample is not None and self._job is None and not gone
 
-    # ------------------------------------------------------------------------- orders
+    # ------------------------------------------------------------- orders: each says why not
 
     def _add(self, fields: dict[str, str]) -> str:
-        """Take note of a sample; return why not."""
+        # Takes note of a sample.
         if self._known is not None:
             return f"sample {self._known} is registered there"
         if fields.get("AT") != self._location() or not self._occupied():
@@ -214,7 +214,7 @@ class AerisTwin(WireTwin):
         return "" if self._known else "no sample id"
 
     def _measure(self, fields: dict[str, str]) -> str:
-        """Begin a scan; return why not."""
+        # Begins a scan.
         scan = self._programme(fields.get("APPLICATION", ""))
         if self._job is not None:
             return "the instrument is busy"
@@ -231,7 +231,7 @@ class AerisTwin(WireTwin):
         return ""
 
     def _remove(self, fields: dict[str, str]) -> str:
-        """Forget a sample, and end its scan; return why not."""
+        # Forgets a sample, and ends its scan.
         here = fields.get("AT", self._location()) == self._location()
         if self._known is None or not here or fields.get("SAMPLE_ID", self._known) != self._known:
             return "unknown sample"

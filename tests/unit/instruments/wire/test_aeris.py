@@ -137,7 +137,7 @@ def test_a_scan_takes_its_time_and_the_sample_is_forgotten_after_it(tmp_path: Pa
         assert twin.done == 1
         assert twin.safe
         assert twin._known is None
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["sample-1.xrdml"]
+        assert os.listdir(tmp_path) == ["sample-1.xrdml"]  # noqa: PTH208 - few and quick
         again = await measure(driver)  # the same sample, into the same file
         assert again.counts.sum() > 0.0
         twin.unload()
@@ -174,7 +174,9 @@ def test_a_named_programme_is_held_against_what_was_asked_for(tmp_path: Path) ->
         twin.load(StillSample())
         assert (await measure(driver)).provenance["application"] == "10-40 fast"
         other = SCAN.model_copy(update={"two_theta_max_deg": 60.0})
-        with pytest.raises(InstrumentError, match="600 points from 10 to 39.95 degrees where 1001"):
+        with pytest.raises(
+            InstrumentError, match=r"600 points from 10 to 39.95 degrees where 1001"
+        ):
             await measure(driver, other)
         await driver.abort()
         finer = SCAN.model_copy(update={"step_deg": 0.02})
@@ -238,7 +240,7 @@ def test_what_is_no_answer_is_an_error(tmp_path: Path, reply: str) -> None:
             return reply.encode()
 
         twin.answer = answer  # type: ignore[method-assign]
-        with pytest.raises(InstrumentError, match="no answer to it|refused"):
+        with pytest.raises(InstrumentError, match=r"no answer to it|refused"):
             await driver._client.is_ready()
 
     course(work, tmp_path)
@@ -494,8 +496,8 @@ def test_cancelled_in_the_middle_the_shutter_closes(tmp_path: Path) -> None:
         twin.load(StillSample())
         await driver.prepare(InstrumentRequest(SCAN, "sample-1"))
         task = asyncio.create_task(driver.run())
-        while twin.safe or twin.clock.now_s < 100.0:
-            await asyncio.sleep(0)  # noqa: ASYNC110 - it rings no bell
+        while twin.safe or twin.clock.now_s < 100.0:  # noqa: ASYNC110 - it rings no bell
+            await asyncio.sleep(0)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
