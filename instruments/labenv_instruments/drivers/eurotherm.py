@@ -53,6 +53,7 @@ TWIN_ID: Final = 0x5457  # customer identification (register 629) that the twins
 _PV, _OUTPUT, _STATE, _STATUS = 1, 3, 23, 75
 _BASE_SETPOINT, _HIGHEST_SETPOINT, _MANUAL, _UNITS, _CUSTOMER = 24, 111, 273, 516, 629
 _CELSIUS = 0
+_BITTEN = 3  # from a watchdog's time-out to its flag
 _OFF_PERCENT = 0.05
 _UNITS_EVERY = 10  # looks
 _LONGEST_POLL_S, _LOOKS, _SHORTEST_S = 120.0, 300, 0.5
@@ -258,13 +259,17 @@ class EurothermFurnace(WireDriver):
 
     async def _look(self) -> Look:
         """Return what the controller shows; now and then see also in which unit."""
+        self._looks += 1
+        if self._looks % _UNITS_EVERY == 0:
+            await self._check_units()
+        return await self._glance()
+
+    async def _glance(self) -> Look:
+        """Return what the controller shows, whatever the unit."""
         pv_c, target_c, _, output, setpoint_c = await self._link.floats(_PV, 5)
         # Three words, since two requests with equal replies must not follow each other on RTU.
         state, _, _ = await self._link.words(_STATE, 3)
         status = await self._link.word(_STATUS)
-        self._looks += 1
-        if self._looks % _UNITS_EVERY == 0:
-            await self._check_units()
         return Look(pv_c, target_c, output, setpoint_c, self._model.state(state), status)
 
     async def _check_units(self) -> None:
@@ -319,19 +324,22 @@ class EurothermFurnace(WireDriver):
         """Set the network watchdog, where one was asked for."""
         if self._dead_man_s:
             for address in self._model.watchdogs:
-                if await self._link.has(address):
-                    await self._set(address, time_pair(timeout_s))
+                if not await self._link.has(address):
+                    continue
+                await self._set(address, time_pair(timeout_s))
+                if timeout_s and await self._link.word(address + _BITTEN) != 0:
+                    await self._link.write_word(address + _BITTEN, 0)
 
     async def _switch_off(self) -> None:
         link = self._link
         state = self._model.state((await link.words(_STATE, 3))[0])
         if state not in ENDED:
             await link.write_word(*self._model.reset)
-        await self._set(_BASE_SETPOINT, float_pair(SAFE_SETPOINT_C))
         if await link.word(_MANUAL) != 1:
             await link.write_word(_MANUAL, 1)
         await self._set(_OUTPUT, float_pair(0.0))
-        look = await self._look()
+        await self._set(_BASE_SETPOINT, float_pair(SAFE_SETPOINT_C))
+        look = await self._glance()
         manual = await link.word(_MANUAL)
         if look.state not in ENDED or manual != 1 or look.output_percent > _OFF_PERCENT:
             raise InstrumentError(

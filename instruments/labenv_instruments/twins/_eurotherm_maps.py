@@ -41,6 +41,7 @@ class Controller(ABC):
     Attributes:
         bank: Its parameters, as words.
         watchdog_s: For how long it may hear nothing, s; 0 for ever.
+        last_cools: Whether the programme's last ramp is a cooling that it may fall behind of.
     """
 
     phases: ClassVar[dict[Phase, int]]
@@ -49,7 +50,7 @@ class Controller(ABC):
 
     def __init__(self, furnace: Furnace, shown_c: Callable[[], float], capacity: int) -> None:
         self.furnace, self._shown_c, self.capacity = furnace, shown_c, capacity
-        self.sensor_broken = self.out_of_range = self.fahrenheit = False
+        self.sensor_broken = self.out_of_range = self.fahrenheit = self.last_cools = False
         self.store = Store()
         parameters = {**self._common(), **self.programmer()}
         for address in self.absent:
@@ -90,9 +91,8 @@ class Controller(ABC):
         """Start the programme in the table."""
         steps = self.steps()
         last = len(steps) - 1
-        cools = last > 0 and steps[last].target_c < steps[last - 1].target_c
         self.furnace.manual = False
-        self.furnace.start(steps, last if cools else len(steps))
+        self.furnace.start(steps, last if self.last_cools and last > 0 else len(steps))
 
     def set_phase(self, wanted: float) -> None:
         """Do what is written to register 23.

@@ -6,6 +6,7 @@ followed; atmosphere, crucible and cooling come from `settings`, written as in a
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from labenv_instruments.faults import FaultKind
@@ -89,6 +90,7 @@ class EurothermTwin(WireTwin):
         frame = open_frame(request, rtu=self._rtu)
         if not frame.intact or frame.unit != self._unit:
             return None
+        self.controller.last_cools = isinstance(self.settings.get("cooling"), Mapping)
         body = carry_out(frame.body, self.controller.bank)
         self._heard_s = self.clock.now_s
         self._fire_if_ended()

@@ -450,6 +450,11 @@ def test_an_epc3016_without_its_computer_stops_by_itself() -> None:
         await bench.pace(61.0)  # killed
         assert bench.twin.safe
         assert bench.twin.furnace.temperature_c < 60.0
+        assert bench.twin.controller.store[1172] == 1.0
+        bench.sample.heats.clear()
+        await bench.fire(driver, SHORT)  # and can be started again
+        same(bench.sample.heats[0], Heat.model_validate(SHORT))
+        assert bench.twin.controller.store[1172] == 0.0
 
     course(work, "EPC3016")
 
@@ -580,7 +585,7 @@ def test_a_fault_of_one_reply_is_got_over_or_named(
         assert bench.twin.safe
         assert len(bench.sample.heats) <= 1
 
-    faults = [Fault(kind, after, delay_s=0.08) for after in (1, 30, 61, 80)]
+    faults = [Fault(kind, after, delay_s=0.08) for after in (1, 30, 61)]
     course(work, model, framer, *faults)
 
 
@@ -735,3 +740,57 @@ def test_a_heater_that_sticks_while_the_furnace_should_cool_is_found() -> None:
         assert len(bench.sample.heats) == 1
 
     course(work)
+
+
+@pytest.mark.parametrize(
+    "kind", [FaultKind.WRONG_UNIT, FaultKind.SENSOR_BREAK, FaultKind.OVERRANGE]
+)
+def test_a_furnace_whose_reading_is_wrong_is_made_safe_all_the_same(kind: FaultKind) -> None:
+    async def work(bench: Bench) -> None:
+        driver = bench.driver()
+        await driver.connect()
+        await driver.prepare(bench.request(SHORT))
+        await driver._start()
+        await bench.pace(1000.0)
+        bench.twin.faults.add(fault_for_ever(kind, 0))
+        for _ in range(11):  # whenever the unit is looked at
+            await driver.abort()
+            assert bench.twin.safe
+        with pytest.raises(InstrumentError, match=r"unit|broken|range"):
+            await driver.prepare(bench.request(SHORT))
+
+    course(work)
+
+
+def test_a_setpoint_that_is_refused_does_not_keep_the_heater_on() -> None:
+    async def work(bench: Bench) -> None:
+        from labenv_instruments.twins._eurotherm_registers import fixed
+
+        driver = bench.driver()
+        await driver.connect()
+        await driver.prepare(bench.request(SHORT))
+        await driver._start()
+        await bench.pace(1000.0)
+        bench.twin.controller.bank._parameters[24] = fixed(300.0, "float")
+        with pytest.raises(
+            InstrumentError, match=r"could not be made safe.*register 32816, error 2"
+        ):
+            await driver.abort()
+        assert bench.twin.safe
+
+    course(work)
+
+
+def test_a_last_segment_that_falls_is_no_cooling_and_counts_as_it_was() -> None:
+    """At 10 K/min a furnace cannot follow down to 100 degC; the sample sees how it fell."""
+    fall = {"target": "100 degC", "rate": "10 K/min"}
+    heat = {"segments": [*SHORT["segments"], fall]}
+
+    async def work(bench: Bench) -> Heat:
+        await bench.fire(bench.driver(), heat)
+        return bench.sample.heats[0]
+
+    seen = course(work)
+    assert len(seen.segments) > 4
+    assert seen.segments[-1].target_k > 400.0
+    assert seen.cooling == "furnace"
