@@ -7,6 +7,7 @@ differs between sources is in their drivers; this is the order of things, and wh
 
 from __future__ import annotations
 
+import asyncio
 from abc import abstractmethod
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
@@ -30,7 +31,7 @@ from labenv_schemas.errors import ConfigError, InstrumentError
 from labenv_schemas.measurement import QualityFlag, ResistanceCurve, Unmeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from labenv_instruments.instrument import InstrumentRequest
     from labenv_instruments.limits import DeviceLimits
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from labenv_schemas.proposal import Operation
 
 SMALLEST_A = 1e-9
+_SAFETY_TRIES = 3
 _DRIFT_K = 0.5  # a reading during which the stage moved by more says nothing of one temperature
 
 
@@ -229,14 +231,12 @@ class ResistanceRun(WireDriver):
         Raises:
             InstrumentError: If one of them is not off.
         """
-        failures: list[str] = []
-        for step in (self.source_off, self.thermometer.heaters_off):
-            try:
-                await step()
-            except InstrumentError as cause:
-                failures.append(str(cause))
-        if failures:
-            raise InstrumentError("; ".join(failures))
+        # At the same time: a deaf source must not use up the time in which heaters can be told.
+        failures = await asyncio.gather(
+            _persistently(self.source_off), _persistently(self.thermometer.heaters_off)
+        )
+        if any(failures):
+            raise InstrumentError("; ".join(filter(None, failures)))
 
     async def release(self) -> None:
         """Let both connections go."""
@@ -342,6 +342,23 @@ class ResistanceRun(WireDriver):
             flags=flags,
             **self.stamp(request),
         )
+
+
+async def _persistently(step: Callable[[], Awaitable[None]]) -> str:
+    """Do what makes a device safe, several times if need be.
+
+    Returns:
+        Why it failed the last time; empty if it did not.
+    """
+    failure = ""
+    for _ in range(_SAFETY_TRIES):
+        try:
+            await step()
+        except InstrumentError as cause:
+            failure = str(cause)
+        else:
+            return ""
+    return failure
 
 
 def _plan(request: InstrumentRequest) -> MeasureResistance:

@@ -98,6 +98,17 @@ class ScpiTwin(WireTwin):
     def reset(self) -> None:
         """Do what ``*RST`` does beside the settings."""
 
+    def setting(self, name: str) -> Any:  # noqa: ANN401 - a number, a switch or a word
+        """Return what the instrument says a setting is.
+
+        Args:
+            name: In `values`.
+
+        Returns:
+            Its value.
+        """
+        return self.values[name]
+
     # ------------------------------------------------------------------------- headers
 
     def header(
@@ -138,7 +149,7 @@ class ScpiTwin(WireTwin):
             return value
 
         def ask(text: str) -> str:
-            return shown(parse(text) if text else self.values[name])
+            return shown(parse(text) if text else self.setting(name))
 
         self._setting(pattern, name, default, parse, ask)
 
@@ -157,7 +168,7 @@ class ScpiTwin(WireTwin):
                 raise ScpiError(-224)
             return words[text.upper()]
 
-        self._setting(pattern, name, default, parse, lambda _: str(int(self.values[name])))
+        self._setting(pattern, name, default, parse, lambda _: str(int(self.setting(name))))
 
     def choice(self, pattern: str, name: str, default: str, words: str) -> None:
         """Understand a setting that is one of some words.
@@ -177,7 +188,7 @@ class ScpiTwin(WireTwin):
                     return short
             raise ScpiError(-224)
 
-        self._setting(pattern, name, default, parse, lambda _: str(self.values[name]))
+        self._setting(pattern, name, default, parse, lambda _: str(self.setting(name)))
 
     def _setting(
         self,

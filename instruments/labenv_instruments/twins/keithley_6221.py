@@ -157,7 +157,7 @@ class Keithley6221Twin(ScpiTwin):
         delta = "[SOURce:]DELTa"
         self._defaults |= {"delta_high": 1e-6}
         self.header(
-            f"{delta}:HIGH", do=self._set_high, ask=lambda _: shown(self.values["delta_high"])
+            f"{delta}:HIGH", do=self._set_high, ask=lambda _: shown(self.setting("delta_high"))
         )
         self.number(f"{delta}:LOW", "delta_low", -1e-6, -LARGEST_A, 0.0)
         self._or_infinite(f"{delta}:DELay", "delta_delay", 2e-3, 0.0, 9999.999)
@@ -217,6 +217,18 @@ class Keithley6221Twin(ScpiTwin):
         self._buffer.clear()
         self._latest = None
         self.values["elements"] = ("reading", "time")
+
+    def setting(self, name: str) -> Any:  # noqa: ANN401 - as there
+        """Return what the source says a setting is; someone may have changed the unit.
+
+        Args:
+            name: In `values`.
+
+        Returns:
+            Its value.
+        """
+        wrong = name == "unit" and self.faults.active(FaultKind.WRONG_UNIT) is not None
+        return "OHMS" if wrong else super().setting(name)
 
     def busy_reply(self, request: bytes) -> bytes | None:
         """Return None: until it has finished with a line it keeps silent."""
@@ -322,8 +334,7 @@ class Keithley6221Twin(ScpiTwin):
 
     @property
     def _unit(self) -> str:
-        wrong = self.faults.active(FaultKind.WRONG_UNIT) is not None
-        return "OHMS" if wrong else str(self.values["unit"])
+        return str(self.setting("unit"))
 
     # ------------------------------------------------------------------------- the 2182A
 
