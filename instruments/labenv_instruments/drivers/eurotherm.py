@@ -19,12 +19,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
-from labenv_instruments.drivers._eurotherm_link import (
-    IEEE,
-    ModbusLink,
-    float_pair,
-    time_pair,
-)
+from labenv_instruments.drivers._eurotherm_link import IEEE, ModbusLink, float_pair, time_pair
 from labenv_instruments.drivers._eurotherm_models import ENDED, MODELS, told_apart
 from labenv_instruments.drivers._eurotherm_program import KELVIN, program_of
 from labenv_instruments.drivers._eurotherm_watch import (

@@ -111,18 +111,17 @@ class Controller(ABC):
 
     def _common(self) -> dict[int, Parameter]:
         furnace = self.furnace
+        base = Parameter(
+            "float", lambda: self._degrees(furnace.base_setpoint_c), self._set_base, stored=True
+        )
         return {
             1: Parameter("float", lambda: self._degrees(self._shown_c())),
-            2: Parameter(
-                "float", lambda: self._degrees(furnace.base_setpoint_c), self._set_base, True
-            ),
+            2: base,
             3: Parameter("float", lambda: 100.0 * self._output(), self._set_output, True),
             4: Parameter("float", lambda: 100.0 * furnace.output),
             5: Parameter("float", lambda: self._degrees(furnace.setpoint_c)),
             23: Parameter("word", lambda: self.phases[furnace.phase], self.set_phase),
-            24: Parameter(
-                "float", lambda: self._degrees(furnace.base_setpoint_c), self._set_base, True
-            ),
+            24: base,
             25: self.store.parameter(25, "float", 20.0),
             75: Parameter("word", lambda: self.status),
             107: fixed(0x0405),
