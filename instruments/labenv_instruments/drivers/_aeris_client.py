@@ -82,11 +82,25 @@ class AerisClient:
     async def _status(
         self, request: str, name: str, known: set[str] | None = None
     ) -> dict[str, str]:
-        words, fields = await self._ask(request)
+        try:
+            words, fields = await self._ask(request)
+        except InstrumentError as cause:
+            if self.connection.is_open:
+                raise
+            words, fields = await self._again(request, cause)
         value = fields.get(name)
         if words[:1] == ["SAMPLE"] or value is None or (known is not None and value not in known):
             raise self._wrong(request, f"{name}={value}")
         return fields
+
+    async def _again(
+        self, request: str, cause: InstrumentError
+    ) -> tuple[list[str], dict[str, str]]:
+        # It moves nothing when it is asked again, and a scan may take hours.
+        try:
+            return await self._ask(request)
+        except InstrumentError as second:
+            raise second from cause
 
     async def _told(self, request: str, verb: str, sample_id: str | None) -> None:
         words, fields = await self._ask(request)

@@ -269,7 +269,15 @@ class MtSicsClient:
         )
 
     async def _exchange(self, command: str, path: str) -> str:
-        data = await self.connection.exchange(command.encode("ascii") + b"\r\n", self._framed(path))
+        request = command.encode("ascii") + b"\r\n"
+        try:
+            data = await self.connection.exchange(request, self._framed(path))
+        except InstrumentError:
+            if command == START_DOSING:  # it may have begun: never twice
+                raise
+            # Any other command does the same when it is given again, and a lost line is no reason
+            # to throw a half-filled vial away.
+            data = await self.connection.exchange(request, self._framed(path))
         return data.decode("ascii")
 
     def _framed(self, path: str) -> Framing:

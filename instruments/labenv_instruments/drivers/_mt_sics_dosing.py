@@ -169,7 +169,7 @@ class PowderDosing(PatientBalance):
         await self._told(sics.TOLERANCE_PERCENT, "0.5")
         await self._told(sics.SAMPLE_NAME, sample_id[-20:])
         self._client.ended.clear()
-        self.falling = f"and up to {portion_kg * 1e6:.3f} mg or more of {substance}, unweighed"
+        self.falling = f"an unweighed part of {portion_kg * 1e6:.3f} mg of {substance}"
         await self._until(self._begun(sics.START_DOSING), "begin to dose")
         said_kg = await self._fallen_kg()
         shown_kg = await self.stable_kg()
@@ -301,7 +301,7 @@ class PowderDosing(PatientBalance):
     def contents(self) -> str:
         """Return what is in the vial, in words."""
         weighed = ", ".join(f"{kg * 1e6:.3f} mg of {name}" for name, kg in self.in_vial.items())
-        return " ".join(part for part in (weighed, self.falling) if part)
+        return " and ".join(part for part in (weighed, self.falling) if part)
 
 
 __all__ = ["PatientBalance", "PowderDosing"]

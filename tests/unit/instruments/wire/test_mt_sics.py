@@ -514,6 +514,50 @@ def test_a_passing_fault_is_got_over_or_told_and_nothing_is_dosed_twice(
     course(work, timeout_s=0.1)
 
 
+def test_a_lost_answer_ends_no_dose() -> None:
+    async def work(driver: MettlerBalance, twin: MettlerBalanceTwin) -> None:
+        vial = Vial()
+        twin.load(vial, EMPTY)
+        start = twin.unit._start
+
+        def lose_some() -> str:
+            for at in (0, 3, 6):  # of the questions whether it is done
+                twin.faults.add(Fault(FaultKind.DROPPED, at))
+            return start()
+
+        twin.unit._start = lose_some  # type: ignore[method-assign]
+        readings = await measure(driver, DOSE)
+        assert len(twin.faults.fired) == 6
+        assert [r.mass_kg for r in readings] == pytest.approx([250e-6, 101.237e-6], abs=3e-8)
+
+    course(work)
+
+
+def test_a_start_whose_answer_is_lost_is_not_given_twice() -> None:
+    starts = []
+
+    async def work(driver: MettlerBalance, twin: MettlerBalanceTwin) -> None:
+        vial = Vial()
+        twin.load(vial, EMPTY)
+        start = twin.unit._start
+
+        def lose() -> str:
+            starts.append(twin.clock.now_s)
+            twin.faults.faults.append(Fault(FaultKind.SILENT, twin.faults.requests - 1))
+            return start()
+
+        twin.unit._start = lose  # type: ignore[method-assign]
+        with pytest.raises(
+            InstrumentError, match=r"in the vial: an unweighed part of 250\.000 mg"
+        ) as caught:
+            await measure(driver, DOSE)
+        assert not caught.value.retryable
+        assert len(starts) == 1
+        assert twin.safe
+
+    course(work, timeout_s=0.05)
+
+
 def test_a_sample_that_shows_no_number_is_no_measurement() -> None:
     async def work(driver: MettlerBalance, twin: MettlerBalanceTwin) -> None:
         twin.load(Vial(broken=True))
