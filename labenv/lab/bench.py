@@ -448,7 +448,7 @@ def load_bench(system_name: str = "Ba-Ti-C-O") -> Bench:
         system_name: Name of the system.
 
     Returns:
-        The bench; the same object for the same name.
+        The bench; the same object for the same name, of the eight last asked for.
     """
     return _load_bench(system_name)
 

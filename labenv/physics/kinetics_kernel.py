@@ -56,6 +56,7 @@ _REPICKS = 4  # tries at a step before it is taken shorter
 _NEAR_K = 6.0  # from a turning point no need to stop there
 _SPLIT = 0.8  # share of a step beyond which a turning point may as well be in it
 _LEVEL_K = 1e-3  # change of temperature below which a piece is a hold
+_FELT_TURN = 0.02  # of the tolerance, what a reaction may do in a step and turn in it unnoticed
 _IDLE = 1e-7  # mol in a step, as a share of the cations, below which a reaction stands still
 _LONGER = 6.0  # how much longer the next step may be
 _COOLING = 3.0  # steps may be longer on cooling, which stops reactions as heating starts them
@@ -133,7 +134,7 @@ class Work(NamedTuple):
 
     flow: Floats  # (3, R) mol/s of each listed reaction: in use, first stage, all in reach
     pick: Places  # (R, 3) reaction, side, column of the reactant that would soonest be used up
-    rate: Floats  # (R, 3) of each listed reaction: rate with the drive, length (m), turn (K)
+    rate: Floats  # (R, 4) of each listed one: rate with the drive, length (m), turn (K), undriven
     change: Floats  # (R, 2, X) of each column by a mole of each side reacted
     used: Floats  # (R, 2, X) of it, what uses condensed phases and the reach up
     demand: Floats  # (2, X) 1/s, at the beginning of a step and after its first stage
@@ -241,7 +242,7 @@ def new_work(tables: Tables, tab: ReactionTables, gases: int) -> Work:
     return Work(
         flow=np.zeros((3, room)),
         pick=np.zeros((room, 3), dtype=np.uint32),
-        rate=np.zeros((room, 3)),
+        rate=np.zeros((room, 4)),
         change=tables[2].copy(),
         used=used,
         demand=np.zeros((2, width)),
@@ -266,7 +267,7 @@ def _reach_column(sample: Sample) -> int:
 def _cube_root(value: float, guess: float) -> float:
     """Return the cube root, by one step of Halley's from a near guess."""
     cube = guess * guess * guess
-    if abs(cube - value) > 0.05 * value:  # a near guess leaves an error below 4e-6
+    if value <= 0.0 or abs(cube - value) > 0.05 * value:  # a near guess errs by less than 4e-6
         return float(np.cbrt(value))
     return guess * (cube + 2.0 * value) / (2.0 * cube + value)
 
@@ -403,6 +404,7 @@ def _consider(
         drive = min(-drive, REVERSE_CAP * rate)
     sample.rate[count, 0] = max(drive, 0.0) * sample.factor[r, 1] / tab.coefficient[r, side, 0]
     sample.rate[count, 1], sample.rate[count, 2] = math.sqrt(square), abs(turn_k)
+    sample.rate[count, 3] = rate * sample.factor[r, 1] / tab.coefficient[r, side, 0]
     sample.pick[count, 0], sample.pick[count, 1] = r, side
     return count + 1
 
@@ -638,10 +640,39 @@ def _move(step: tuple[float, float], target: int, size: int, sample: Sample) -> 
 
 
 @inlined
+def _limit(step: tuple[float, float], count: int, sample: Sample) -> None:
+    """Set up one equation that draws no reactant below zero, whatever is made of it meanwhile.
+
+    Explicit, so of use only where no choice of scarce reactants holds: each reaction goes as far as
+    the scarcest of its reactants lets all that use it go alike.
+    """
+    x, flow, pick, slot, demand = (
+        sample.x, sample.flow, sample.pick, sample.slot, sample.demand[0]
+    )  # fmt: skip
+    h, end, first = step[0], _reach_column(sample), pick[0, 2]
+    for p in range(demand.shape[0]):
+        demand[p], slot[p], sample.pull[0, p] = 0.0, NONE, 0.0
+    for j in range(count):
+        _add(h * flow[0, j], sample.used[pick[j, 0], pick[j, 1]], demand)
+    for p in range(demand.shape[0]):
+        there = x[NOW, p] + (h * step[1] if p == end else 0.0)
+        demand[p] = min(1.0, there / demand[p]) if demand[p] > 0.0 else 1.0
+    for j in range(count):
+        r, side, share = pick[j, 0], pick[j, 1], 1.0
+        for place in range(3):
+            share = min(share, demand[sample.member[r, side, place]])
+        if sample.used[r, side, end] > 0.0:
+            share = min(share, demand[end])
+        flow[2, j], pick[j, 2] = h * flow[0, j] * share, first
+        _add(flow[2, j], sample.change[r, side], sample.pull[0])
+    slot[first], sample.chosen[0], sample.matrix[0, 1] = 0, first, 1.0
+
+
+@inlined
 def _advance(
     step: tuple[float, float], row: int, target: int, count: int, sample: Sample,
     tab: ReactionTables,
-) -> bool:  # fmt: skip
+) -> None:  # fmt: skip
     """Set row `target` to the amounts after a step of ``flow[0]``, scaled by those in `row`.
 
     A reactant that would be overdrawn, though another was more in demand, is picked instead.
@@ -653,9 +684,6 @@ def _advance(
         count: Number of listed reactions.
         sample: The sample.
         tab: Tables of the system.
-
-    Returns:
-        Whether no amount is below zero.
     """
     x, cation, cations = sample.x, tab.cation, sample.powder[2]
     _set_demand(row, count, sample.demand[0], sample)
@@ -669,20 +697,35 @@ def _advance(
         short = _overdrawn(target, x, cation, cations)
         if short < 0 or not _pick_instead(short, count, sample):
             break
+    if short >= 0:
+        _limit(step, count, sample)
+        _move(step, target, 1, sample)
     for p in range(cation.shape[0]):  # what rounding left below zero
         x[target, p] = max(0.0, x[target, p])
     end = _reach_column(sample)
     x[target, end] = max(0.0, x[target, end])
-    return short < 0
 
 
 @inlined
-def _nearest_turn(count: int, rate: Floats) -> float:
-    """Return after how many K the first of the listed reactions turns, infinite if none does."""
-    nearest = math.inf
+def _nearest_turn(h: float, count: int, sample: Sample, model: Model, tab: ReactionTables) -> float:
+    """Return after how many K the first of the listed reactions turns, infinite if none does.
+
+    One that cannot do anything to speak of in the step, either way, may turn unnoticed.
+    """
+    nearest, rate, pick = math.inf, sample.rate, sample.pick
+    felt = _FELT_TURN * model.tolerance * sample.powder[2]
     for j in range(count):
-        if rate[j, 2] > _NEAR_K:
-            nearest = min(nearest, rate[j, 2])
+        if not _NEAR_K < rate[j, 2] < nearest:
+            continue
+        side = pick[j, 1]
+        fastest = 0.0
+        for other in range(2):
+            pick[j, 1] = other
+            driven = REVERSE_CAP if other == 1 else 1.0
+            fastest = max(fastest, driven * _speed(NOW, j, sample, model, tab))
+        pick[j, 1] = side
+        if h * rate[j, 3] * fastest > felt:
+            nearest = rate[j, 2]
     return nearest
 
 
@@ -760,12 +803,13 @@ def _write(end_s: float, begin_k: float, end_k: float, ledger: Floats) -> None:
 
 
 @inlined
-def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionTables) -> float:
-    """Set row NEXT from row NOW.
+def _step(
+    h: float, least: float, course: Course, sample: Sample, model: Model, tab: ReactionTables
+) -> float:
+    """Set row NEXT from row NOW; reactions that do less than `least`, mol, are left out.
 
     Returns:
-        Its error as a share of the cations; infinite if an amount fell below zero; below zero if
-        the step had better end after so many K.
+        Its error as a share of the cations; below zero if the step had better end after so many K.
     """
     x, flow, cation, cations = sample.x, sample.flow, tab.cation, sample.powder[2]
     _clear(sample.ledger)
@@ -773,16 +817,15 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
     count = _add_new(0, 0, present, course, sample, tab)
     before = _flows(NOW, present, count, sample, model, tab)
     if course[0] == 1:  # also of those that stand still, because too little is there to go back
-        turn_k = _nearest_turn(count, sample.rate)
+        turn_k = _nearest_turn(h, count, sample, model, tab)
         if turn_k < _SPLIT * abs(1.0 / (course[5] + course[6])):
             return -turn_k
-    count = _drop_idle(_IDLE * cations / h, count, sample)
+    count = _drop_idle(least / h, count, sample)
     if count == 0:
         for c in range(x.shape[1]):
             x[NEXT, c] = x[NOW, c]
         return 0.0
-    if not _advance((h, before), NOW, STAGE, count, sample, tab):
-        return math.inf
+    _advance((h, before), NOW, STAGE, count, sample, tab)
     listed, now = count, _present(STAGE, x, cation, cations)
     if now & ~present:  # what the first stage made may react in the second
         count = _add_new(count, present, now, course, sample, tab)
@@ -794,8 +837,7 @@ def _step(h: float, course: Course, sample: Sample, model: Model, tab: ReactionT
     error = max(error, 0.5 * regained * cations)
     for j in range(count):
         flow[0, j] = 0.5 * (flow[0, j] + flow[1, j])
-    if not _advance((h, 0.5 * (before + gain)), STAGE, NEXT, count, sample, tab):
-        return math.inf
+    _advance((h, 0.5 * (before + gain)), STAGE, NEXT, count, sample, tab)
     if sample.ledger.shape[0] > 0:
         _note(count, sample)
     return float(max(error, _difference(x, cation)) / cations)
@@ -852,7 +894,9 @@ def _line(
         h = min(wanted, longest, span - done)
         now_k = begin_k + slope * done
         course = _course(now_k, now_k + slope * h, tab.grid_min_k, sample.rates.shape[1])
-        error = _step(h, course, sample, model, tab)
+        # What is idle in a short step may set off, in a long one, what makes that one too long.
+        least = _IDLE * sample.powder[2] if most > 1.0 else 0.0
+        error = _step(h, least, course, sample, model, tab)
         if error < 0.0:
             wanted, steps = -error / abs(slope), steps + 1
             continue

@@ -23,6 +23,7 @@ from labenv.physics.kinetics import (
     regrind,
     stack_programs,
 )
+from labenv.physics.networks import generate_system
 from labenv.physics.thermochemistry import stable_assemblage
 from labenv_schemas.errors import ProposalError
 
@@ -381,3 +382,27 @@ def test_a_firing_takes_few_steps() -> None:
     state = powder()
     program = heat_program([(1573.0, 5 / 60, 6 * 3600.0)], cooling_k_per_s=5 / 60)
     assert react(SYSTEM, state, program).steps[0] <= 40
+
+
+def test_turns_that_nothing_feels_make_no_steps() -> None:
+    # 700 reactions turn round somewhere on the way up and down; those that do nothing there must
+    # not cut the steps short.
+    system = generate_system(("Y2O3", "BaCO3", "CuO"))
+    amounts = np.zeros((1, len(system.phases)))
+    for name, amount in {"Y2O3": 0.005, "BaCO3": 0.02, "CuO": 0.03}.items():
+        amounts[0, system.phase_index(name)] = amount
+    air_pa = [{"O2": 21227.0, "CO2": 42.5, "H2O": 1000.0}[gas.name] for gas in system.gases]
+    program = HeatProgram(
+        np.array([[0.0, 10_800.0, 50_400.0, 61_200.0]]),
+        np.array([[298.15, 1193.15, 1193.15, 298.15]]),
+    )
+    powder = new_powder(system, amounts, 2e-6)
+    assert react(system, powder, program, air_pa).steps[0] < 100
+
+
+def test_a_core_that_is_gone_has_a_radius_of_zero() -> None:
+    from labenv.physics.kinetics_kernel import _cube_root
+
+    assert _cube_root(0.0, 0.0) == 0.0
+    assert _cube_root(0.0, 0.5) == 0.0
+    assert _cube_root(0.125, 0.0) == pytest.approx(0.5)
