@@ -64,7 +64,7 @@ async def weighed_g(driver: MettlerBalance, repeats: int = 1) -> float:
     await driver.prepare(InstrumentRequest(Weigh(repeats=repeats), "sample-1"))
     await driver.run()
     (reading,) = await driver.result()
-    return reading.mass_kg * 1e3  # type: ignore[union-attr]
+    return reading.mass_kg * 1e3  # type: ignore[attr-defined]
 
 
 def test_it_is_found_and_found_again() -> None:

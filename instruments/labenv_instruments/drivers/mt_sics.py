@@ -39,7 +39,8 @@ _DEFAULTS = {
     "settle_s": "60",
     "dose_timeout_s": "900",
     "head_timeout_s": "300",
-    "uncertainty_mg": "0.02",
+    "dosing_uncertainty_mg": "0.02",
+    "weighing_uncertainty_mg": "0.1",
     "container_g": "0",
 }
 
@@ -58,7 +59,8 @@ class MettlerBalance(WireDriver):
         "settle_s": "longest wait for a stable reading, s",
         "dose_timeout_s": "longest time of one portion, s",
         "head_timeout_s": "longest wait for a dosing head to be mounted, s",
-        "uncertainty_mg": "standard uncertainty of one reading, mg",
+        "dosing_uncertainty_mg": "standard uncertainty of a dose as read, mg",
+        "weighing_uncertainty_mg": "standard uncertainty of one weighing of a sample, mg",
         "container_g": "mass of the crucible that a sample is weighed in, g",
     }
 
@@ -165,8 +167,9 @@ class MettlerBalance(WireDriver):
             if not contents:
                 raise
             raise InstrumentError(f"{cause}; in the vial: {contents}") from cause
+        spread_kg = self._numbers["dosing_uncertainty_mg"] * 1e-6
         return tuple(
-            self._reading(request, mass_kg, 1, substance)
+            self._reading(request, mass_kg, spread_kg, substance)
             for substance, mass_kg in self._dosing.in_vial.items()
         )
 
@@ -210,14 +213,15 @@ class MettlerBalance(WireDriver):
         total_kg = 0.0
         for _ in range(repeats):
             total_kg += await self._dosing.stable_kg()
-        return self._reading(request, total_kg / repeats, repeats, None)
+        spread_kg = self._numbers["weighing_uncertainty_mg"] * 1e-6 / math.sqrt(repeats)
+        return self._reading(request, total_kg / repeats, spread_kg, None)
 
     def _reading(
-        self, request: InstrumentRequest, mass_kg: float, repeats: int, substance: str | None
+        self, request: InstrumentRequest, mass_kg: float, spread_kg: float, substance: str | None
     ) -> MassReading:
         return MassReading(
             mass_kg=mass_kg,
-            standard_uncertainty_kg=self._numbers["uncertainty_mg"] * 1e-6 / math.sqrt(repeats),
+            standard_uncertainty_kg=spread_kg,
             substance=substance,
             **self.stamp(request),
         )

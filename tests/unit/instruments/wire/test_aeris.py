@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from labenv_instruments.clock import VirtualClock
+from labenv_instruments.clock import VirtualClock, WallClock
 from labenv_instruments.drivers.aeris import Aeris, application_name
 from labenv_instruments.drivers.powder_diffractometer import PowderDiffractometer
 from labenv_instruments.faults import FOR_EVER, HARMLESS, WIRE_FAULTS, Fault, FaultKind
@@ -105,6 +105,27 @@ def test_the_scan_is_that_of_the_process_to_the_last_bit(scan: Measure) -> None:
     assert wire.instrument.station == "aeris"
     assert wire.instrument.simulated
     assert wire.provenance["application"] == application_name(scan)
+
+
+def test_it_scans_while_the_wall_clock_runs() -> None:
+    async def whole() -> None:
+        clock = WallClock(speed=2000.0)
+        twin = AerisTwin(clock=clock)
+
+        async def pace(lab_s: float) -> None:
+            await asyncio.sleep(lab_s / 2000.0)
+
+        driver = Aeris(await twin.start() + "&export_timeout_s=600", pace=pace)
+        try:
+            await driver.connect()
+            twin.load(StillSample())
+            assert (await measure(driver)).counts.size == 600
+            assert clock.now_s > 300.0
+        finally:
+            await driver.close()
+            await twin.close()
+
+    asyncio.run(whole())
 
 
 def test_counts_need_not_be_whole(tmp_path: Path) -> None:
@@ -482,7 +503,7 @@ def test_a_passing_fault_is_got_over_or_told(tmp_path: Path, kind: FaultKind, at
         else:
             (found,) = await driver.result()
             _, counts = StillSample(seed=3).diffraction(SCAN)
-            assert np.array_equal(found.counts, counts)  # type: ignore[union-attr]
+            assert np.array_equal(found.counts, counts)  # type: ignore[attr-defined]
             assert found.sample_id == "sample-1"
         assert twin.safe
         assert twin._known is None
