@@ -10,10 +10,13 @@ from __future__ import annotations
 import csv
 import math
 import re
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, cast
 
 import numpy as np
 
+from labenv_instruments.formats.containers import number_or_none
+from labenv_instruments.formats.times import moment_of, order_flags
 from labenv_schemas.decoding import decode, is_text
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.measurement import (
@@ -38,11 +41,19 @@ _BRIDGE = re.compile(
     r"|resistance)$",
     re.IGNORECASE,
 )
+_RESISTIVITY = re.compile(
+    r"^(?:bridge\s*(\d+)\s+resistivity|resistivity\s+ch\.?\s*(\d+)|res\.\s*ch\.?\s*(\d+)"
+    r"|resistivity)$",
+    re.IGNORECASE,
+)
+_MAGNETOMETERS = ("acms", "vsm", "mpms", "squid", "magnetometer")
 _MOMENTS = ("m-dc", "dc moment fixed ctr", "dc moment free ctr", "long moment", "moment")
-_TEMPERATURES, _FIELDS = ("temperature",), ("magnetic field", "field")
+_TEMPERATURES = ("temperature", "sample temp.", "sample temp")
+_FIELDS = ("magnetic field", "field", "sample field")
 _TO_TESLA = {"oe": 1e-4, "koe": 0.1, "g": 1e-4, "gauss": 1e-4, "t": 1.0, "tesla": 1.0, "mt": 1e-3}
 _TO_A_M2 = {"emu": 1e-3, "a m2": 1.0, "am2": 1.0, "a m^2": 1.0, "am^2": 1.0, "a·m²": 1.0}
 _TO_OHM = {"ohm": 1.0, "ohms": 1.0, "mohm": 1e-3, "mohms": 1e-3, "kohm": 1e3, "kohms": 1e3}
+_TO_OHM_M = {"ohm-m": 1.0, "ohm-cm": 1e-2, "mohm-cm": 1e-5, "uohm-cm": 1e-8, "mohm-m": 1e-3}
 _TO_AMPERE = {"ua": 1e-6, "µa": 1e-6, "μa": 1e-6, "ma": 1e-3, "a": 1.0}
 _STEADY_T = 1e-3  # fields that wander by less are one field
 
@@ -89,22 +100,38 @@ def matches(data: bytes) -> bool:
     )
 
 
-def read(data: bytes, source: str) -> Measurement:
-    """Read the resistance of the first bridge in use, or else the static moment.
+def read(data: bytes, source: str) -> tuple[Measurement, ...]:
+    """Read the resistance of every bridge or channel in use, and the static moment.
 
     Args:
         data: The file.
         source: The file's name, for messages.
 
     Returns:
-        A resistance or magnetisation curve in SI units, in the order of the file. Rows without the
-        quantity, such as those of another measurement type, are left out and flagged; so are other
-        bridges, and a field that changes in a resistance curve, of which the median is given.
+        Resistance and magnetisation curves in SI units, rows in the order of the file; the moment
+        comes first if a magnetometer wrote the file. Rows without the quantity, such as those of
+        another measurement type, are left out and flagged; so is a field that changes in a
+        resistance curve, of which the median is given.
 
     Raises:
         MeasurementFileError: If the file is damaged, or holds neither quantity.
     """
-    return _curve(data, source, None)
+    table = read_table(data, source)
+    _, encoding = decode(data)
+    channels: list[int | None] = [*sorted(_bridges(table.columns))]
+    if _moment(table) is not None or not channels:
+        by_magnetometer = any(word in _written_by(table) for word in _MAGNETOMETERS)
+        channels.insert(0 if by_magnetometer else len(channels), None)
+    curves: list[Measurement] = []
+    failures: list[MeasurementFileError] = []
+    for channel in channels:
+        try:
+            curves.append(_curve(table, source, channel, encoding))
+        except MeasurementFileError as failure:  # a channel may be used in no complete row
+            failures.append(failure)
+    if not curves:
+        raise failures[0]
+    return tuple(curves)
 
 
 def read_bridge(data: bytes, source: str, bridge: int) -> ResistanceCurve:
@@ -121,7 +148,8 @@ def read_bridge(data: bytes, source: str, bridge: int) -> ResistanceCurve:
     Raises:
         MeasurementFileError: If the file is damaged, or the bridge was not used.
     """
-    return cast("ResistanceCurve", _curve(data, source, bridge))
+    _, encoding = decode(data)
+    return cast("ResistanceCurve", _curve(read_table(data, source), source, bridge, encoding))
 
 
 def read_table(data: bytes, source: str) -> QuantumDesignTable:
@@ -184,73 +212,153 @@ def _row(fields: list[str], width: int, place: str) -> list[float]:
     return [number if math.isfinite(number) else math.nan for number in numbers]
 
 
-def _curve(data: bytes, source: str, bridge: int | None) -> Measurement:
-    table = read_table(data, source)
-    _, encoding = decode(data)
+def _curve(
+    table: QuantumDesignTable, source: str, bridge: int | None, encoding: str
+) -> Measurement:
     bridges = _bridges(table.columns)
     if bridge is not None and bridge not in bridges:
         raise MeasurementFileError(
             f"{source}: no resistance of bridge {bridge}; measured: {sorted(bridges) or 'none'}"
         )
-    chosen = (min(bridges) if bridges else None) if bridge is None else bridge
-    column = _moment(table, source) if chosen is None else bridges[chosen]
-    temperature = _find(table, _TEMPERATURES, {"k": 1.0}, source)
+    column = _required_moment(table, source) if bridge is None else bridges[bridge]
+    temperature = _find(table, _TEMPERATURES, {"k": 1.0, "kelvin": 1.0}, source)
     field = _find(table, _FIELDS, _TO_TESLA, source)
-    scale = _scale(column, _TO_A_M2 if chosen is None else _TO_OHM, source)
     good = np.isfinite(temperature) & np.isfinite(field) & np.isfinite(column.values)
     good &= np.where(np.isfinite(temperature), temperature, 0.0) > 0.0
     if not good.any():
         raise MeasurementFileError(f"{source}: no row has temperature, field and {column.name}")
     flags = _row_flags(table, good)
     provenance = {"file": source, "format": NAME, "encoding": encoding, "column": column.name}
+    provenance["part"] = "moment" if bridge is None else f"bridge {bridge}"
     provenance.update(_header_facts(table))
-    if chosen is None:
+    moments, doubt = row_times(table, good)
+    provenance.update(moments)
+    flags += doubt
+    if bridge is None:
         moment = MagnetisationCurve(
             temperature_k=temperature[good],
             field_t=field[good],
-            moment_a_m2=column.values[good] * scale,
+            moment_a_m2=column.values[good] * _scale(column, _TO_A_M2, source),
             flags=tuple(flags),
             provenance=provenance,
         )
         return cast("Measurement", moment)
-    others = sorted(set(bridges) - {chosen})
-    if bridge is None and others:
-        message = f"bridge {chosen} was read; {others} also hold resistances"
-        flags.append(QualityFlag(code="other_channels", message=message))
+    bar = _resistance_scale(table, column, bridge, source)
+    flags += bar.flags
     low, high = float(field[good].min()), float(field[good].max())
     if high - low > _STEADY_T:
         message = f"the field runs from {low:.4g} T to {high:.4g} T; its median is given"
         flags.append(QualityFlag(code="field_varies", message=message))
     resistance = ResistanceCurve(
         temperature_k=temperature[good],
-        resistance_ohm=column.values[good] * scale,
+        resistance_ohm=column.values[good] * bar.scale,
         field_t=float(np.median(field[good])),
-        current_a=_current(table, chosen, good),
+        current_a=_current(table, bridge, good),
+        contact_distance_m=bar.length_m,
+        cross_section_m2=bar.area_m2,
         flags=tuple(flags),
         provenance=provenance,
     )
     return cast("Measurement", resistance)
 
 
+class _Bar(NamedTuple):
+    scale: float
+    length_m: float | None = None
+    area_m2: float | None = None
+    flags: tuple[QualityFlag, ...] = ()
+
+
+def _resistance_scale(table: QuantumDesignTable, column: Column, bridge: int, source: str) -> _Bar:
+    """Return what turns a column into ohm: of a resistivity, by way of the sample's geometry."""
+    per_metre = _TO_OHM_M.get(column.unit.lower().replace(" ", "-"))
+    if per_metre is None:
+        return _Bar(_scale(column, _TO_OHM, source))
+    # AC Transport states lead separation in cm and cross section in cm²; its own voltages agree
+    length = _fact(table, f"SAMPLE{bridge}_LEAD_SEPARATION")
+    area = _fact(table, f"SAMPLE{bridge}_CROSS_SECTION")
+    if length and area:
+        length_m, area_m2 = length * 1e-2, area * 1e-4
+        return _Bar(per_metre * length_m / area_m2, length_m, area_m2)
+    message = (
+        f"{column.name} is a resistivity in {column.unit}; it is given as the resistance of a bar "
+        "of 1 m and 1 m²"
+    )
+    return _Bar(per_metre, 1.0, 1.0, (QualityFlag(code="resistivity", message=message),))
+
+
+def _fact(table: QuantumDesignTable, name: str) -> float | None:
+    for line in table.header:
+        if len(line) >= 3 and line[0].upper() == "INFO" and line[-1].upper() == name:
+            value = number_or_none(line[1])
+            return value if value is not None and value > 0.0 else None
+    return None
+
+
 def _bridges(columns: Sequence[Column]) -> dict[int, Column]:
     found: dict[int, Column] = {}
-    for column in columns:
-        match = _BRIDGE.match(column.name)
-        if match:
-            found.setdefault(int(next((g for g in match.groups() if g), 1)), column)
+    for pattern in (_BRIDGE, _RESISTIVITY):
+        for column in columns:
+            match = pattern.match(column.name)
+            if match and column.unit.lower().replace(" ", "-") in {**_TO_OHM, **_TO_OHM_M}:
+                found.setdefault(int(next((g for g in match.groups() if g), 1)), column)
     return found
 
 
-def _moment(table: QuantumDesignTable, source: str) -> Column:
+def _moment(table: QuantumDesignTable) -> Column | None:
     named = {column.name.lower(): column for column in table.columns}
     alternating = "frequency" in named and "amplitude" in named
     for name in _MOMENTS:
         if name in named and not (name == "moment" and alternating):
             return named[name]
+    return None
+
+
+def _required_moment(table: QuantumDesignTable, source: str) -> Column:
+    column = _moment(table)
+    if column is not None:
+        return column
     what = ", ".join(column.name for column in table.columns[:12])
     raise MeasurementFileError(
         f"{source}: neither a resistance in ohm nor a static moment in emu; its columns: {what}"
     )
+
+
+def _written_by(table: QuantumDesignTable) -> str:
+    return next(
+        (" ".join(line[1:]).lower() for line in table.header if line[0].lower() == "byapp"), ""
+    )
+
+
+def row_times(
+    table: QuantumDesignTable, good: NDArray[np.bool_] | None = None
+) -> tuple[dict[str, str], list[QualityFlag]]:
+    """Return when the rows were measured, in the local time of the instrument, whose zone is open.
+
+    Args:
+        table: The file.
+        good: Which rows count, shape (rows,); all if none.
+
+    Returns:
+        "started_local" and "ended_local" as ISO 8601 without offset, or nothing where the file
+        does not tell; and a flag if month and day could be the other way round.
+    """
+    opened = next((line for line in table.header if line[0].lower() == "fileopentime"), ())
+    stamp = number_or_none(opened[1]) if len(opened) > 2 else None
+    moment = moment_of(" ".join(part for part in opened[2:] if part))
+    column = next((c for c in table.columns if c.name.lower() == "time stamp"), None)
+    if moment is None:
+        return {}, []
+    facts, start = {"started_local": moment.text}, datetime.fromisoformat(moment.text)
+    if column is not None and stamp is not None:
+        stamps = column.values if good is None else column.values[good]
+        seconds = stamps[np.isfinite(stamps)]
+        # a file that was appended to later, or merged, has stamps of another count: then not told
+        if seconds.size and 0.0 <= seconds.min() - stamp and seconds.max() - stamp < 3e8:
+            for name, value in (("started_local", seconds.min()), ("ended_local", seconds.max())):
+                at = start + timedelta(seconds=float(value - stamp))
+                facts[name] = at.isoformat(timespec="seconds")
+    return facts, order_flags(moment)
 
 
 def _find(
@@ -284,7 +392,7 @@ def _row_flags(table: QuantumDesignTable, good: NDArray[np.bool_]) -> list[Quali
 
 def _current(table: QuantumDesignTable, bridge: int, good: NDArray[np.bool_]) -> float | None:
     for column in table.columns:
-        if column.name.lower() == f"bridge {bridge} excitation":
+        if column.name.lower() in {f"bridge {bridge} excitation", "excitation"}:
             scale = _TO_AMPERE.get(column.unit.lower())
             values = column.values[good]
             if scale is not None and np.isfinite(values).any():

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal, cast
 
 import numpy as np
 
+from labenv_instruments.formats.scans import K_ALPHA_A, TWO_THETA
+from labenv_instruments.formats.times import moment_of
 from labenv_schemas.decoding import decode, is_text
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.measurement import Diffractogram, Measurement, QualityFlag, Radiation
@@ -24,17 +26,26 @@ _NUMBER = r"[+-]?(?:\d+[.,]?\d*|[.,]\d+)(?:[eE][+-]?\d+)?"
 _VALUE = rf"(?:{_NUMBER}|[+-]?(?:nan|inf(?:inity)?))"  # a row of them is no heading: it is refused
 _ROW = re.compile(rf"^\s*{_NUMBER}(?:\s*[;,\t ]\s*{_VALUE})+\s*[;,]?\s*$", re.IGNORECASE)
 _COMMENT = re.compile(r"^\s*(?:[#;!'\"*%]|//|/\*)")
-_WAVELENGTH = re.compile(r"wave\s*length[^0-9\n]{0,30}([0-9]+[.,][0-9]+)", re.IGNORECASE)
-_STEP_TIME = re.compile(r"time\s*per\s*step[^0-9\n]{0,12}([0-9]+(?:[.,][0-9]+)?)", re.IGNORECASE)
+_WAVELENGTH = re.compile(
+    r"(?:wave\s*length|lambda)(?:_?1)?[^0-9\n]{0,30}([0-9]+[.,][0-9]+)", re.IGNORECASE
+)
+_SECOND_WAVELENGTH = re.compile(
+    r"(?:k-?alpha2(?:\s*wave\s*length)?|(?:wave\s*length|lambda)_?2)[^0-9\n]{0,12}"
+    r"([0-9]+[.,][0-9]+)",
+    re.IGNORECASE,
+)
+_STEP_TIME = re.compile(
+    r"(?:time\s*per\s*step|step\s*time|count(?:ing)?[ _]?time)[^0-9\n]{0,12}"
+    r"([0-9]+(?:[.,][0-9]+)?)",
+    re.IGNORECASE,
+)
+_STARTED = re.compile(
+    r"(?:scan time|start(?:ed|[ _]?time)|measurement date(?:/time)?|date(?:[ _/]?time)?)"
+    r"\s*[=:,]\s*\"?([^\"\n]+)",
+    re.IGNORECASE,
+)
+_KELVIN = re.compile(r"temp(?:erature)?\s*\(K\)\s*[=:,]\s*([0-9]+(?:\.[0-9]+)?)", re.IGNORECASE)
 _ANODE = re.compile(r"anode[^A-Za-z\n]{0,6}([A-Z][a-z])", re.IGNORECASE)
-_K_ALPHA_A = {  # Bearden 1967, doi:10.1103/RevModPhys.39.78, rescaled to CODATA ångström
-    "Cr": (2.289726, 2.293651),
-    "Fe": (1.936041, 1.939973),
-    "Co": (1.789010, 1.792900),
-    "Cu": (1.5405929, 1.5444274),
-    "Mo": (0.709319, 0.713607),
-    "Ag": (0.559422, 0.563813),
-}
 
 
 def matches(data: bytes) -> bool:
@@ -53,7 +64,7 @@ def matches(data: bytes) -> bool:
     return False
 
 
-def read(data: bytes, source: str) -> Measurement:
+def read(data: bytes, source: str) -> tuple[Measurement, ...]:
     """Read two or three columns: angle, intensity and, in xye, its standard uncertainty.
 
     Args:
@@ -61,7 +72,7 @@ def read(data: bytes, source: str) -> Measurement:
         source: The file's name, for messages.
 
     Returns:
-        The diffractogram. A wavelength, anode or time per step named in the heading is used; copper
+        One diffractogram. A wavelength, anode or time per step named in the heading is used; copper
         Kα is assumed, and flagged, otherwise.
 
     Raises:
@@ -89,8 +100,17 @@ def read(data: bytes, source: str) -> Measurement:
     if not good.all():
         dropped = int((~good).sum())
         flags.append(QualityFlag(code="dropped", message=f"{dropped} points at or below 0°"))
-    unit, intensity, more = _intensity(table[good])
+    unit, intensity, more = _intensity(table[good], heading)
     step_time = _STEP_TIME.search(heading)
+    facts = {"file": source, "format": NAME, "encoding": encoding, "part": "scan 1"}
+    facts["axis"] = TWO_THETA
+    started = _STARTED.search(heading)
+    moment = moment_of(started[1]) if started else None
+    if moment:
+        facts["started" if moment.utc else "started_local"] = moment.text
+    kelvin = _KELVIN.search(heading)
+    if kelvin:
+        facts["temperature_k"] = kelvin[1]
     scan = Diffractogram(
         two_theta_deg=angles[good],
         counts=intensity,
@@ -98,9 +118,10 @@ def read(data: bytes, source: str) -> Measurement:
         counting_time_s=_number(step_time[1]) or None if step_time else None,
         radiation=radiation,
         flags=(*flags, *more),
-        provenance={"file": source, "format": NAME, "encoding": encoding},
+        measured_at=moment.utc if moment else None,
+        provenance=facts,
     )
-    return cast("Measurement", scan)
+    return (cast("Measurement", scan),)
 
 
 def _table(
@@ -190,15 +211,21 @@ def _radiation(heading: str) -> tuple[Radiation, list[QualityFlag]]:
     stated = _WAVELENGTH.search(heading)
     if stated:
         wavelength = _number(stated[1])
-        for anode, (one, two) in _K_ALPHA_A.items():
+        second = _SECOND_WAVELENGTH.search(heading)
+        if second and wavelength < _number(second[1]) < 1.02 * wavelength:
+            named = _ANODE.search(heading)
+            two = _number(second[1])
+            anode = named[1].capitalize() if named else None
+            return Radiation(k_alpha1_a=wavelength, k_alpha2_a=two, anode=anode), []
+        for anode, (one, two) in K_ALPHA_A.items():
             if abs(wavelength - one) < 1e-3:
                 return Radiation(k_alpha1_a=one, k_alpha2_a=two, anode=anode), []
         mono = Radiation(k_alpha1_a=wavelength, k_alpha2_a=None, k_alpha2_ratio=0.0, anode=None)
         return mono, []
     named = _ANODE.search(heading)
-    if named and named[1].capitalize() in _K_ALPHA_A:
+    if named and named[1].capitalize() in K_ALPHA_A:
         anode = named[1].capitalize()
-        one, two = _K_ALPHA_A[anode]
+        one, two = K_ALPHA_A[anode]
         return Radiation(k_alpha1_a=one, k_alpha2_a=two, anode=anode), []
     flag = QualityFlag(
         code="wavelength_assumed", message="the file states no wavelength; copper Kα was assumed"
@@ -207,10 +234,13 @@ def _radiation(heading: str) -> tuple[Radiation, list[QualityFlag]]:
 
 
 def _intensity(
-    table: NDArray[np.float64],
+    table: NDArray[np.float64], heading: str
 ) -> tuple[Literal["counts", "arbitrary"], NDArray[np.float64], list[QualityFlag]]:
     """Return unit and values; with uncertainties, values are rescaled to equivalent counts."""
     intensity = table[:, 1]
+    rate = re.search(r"\bcps\b|counts?\s*/\s*s|counts per second", heading, re.IGNORECASE)
+    if rate and table.shape[1] == 2:
+        return "counts_per_second", intensity, []
     if table.shape[1] == 3 and (table[:, 2] > 0).all() and (intensity > 0).any():
         scale = float(np.median((intensity / table[:, 2] ** 2)[intensity > 0]))
         if abs(scale - 1.0) < 0.02:

@@ -1,29 +1,28 @@
-"""PANalytical XRDML 1.0 to 2.3: a measured scan with its wavelengths, times and goniometer.
+"""PANalytical XRDML 1.0 to 2.3: every scan with its wavelengths, times and goniometer.
 
 Source:
-    The schemas' own names as they stand in files of versions 1.5, 2.0, 2.1 and 2.3: counts were
-    called ``intensities`` up to 1.5.
+    The schemas' own names as they stand in files of versions 1.5, 2.0, 2.1, 2.2 and 2.3. Up to 1.5
+    the numbers are called ``intensities`` and bear the beam attenuator's factors already; later
+    they are the detector's own ``counts``, to be multiplied by ``beamAttenuationFactors``.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from datetime import datetime
-from typing import TYPE_CHECKING, cast
-from xml.etree import ElementTree
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv_schemas.decoding import decode
-from labenv_schemas.errors import MeasurementFileError
-from labenv_schemas.measurement import (
-    Diffractogram,
-    InstrumentIdentity,
-    Measurement,
-    QualityFlag,
-    Radiation,
+from labenv_instruments.formats.containers import (
+    number_or_none,
+    numbers_in,
+    parse_xml,
+    required_number,
 )
+from labenv_instruments.formats.scans import TWO_THETA, XrayScan, radiation_of, to_measurement
+from labenv_instruments.formats.times import moment_of
+from labenv_schemas.errors import MeasurementFileError
+from labenv_schemas.measurement import InstrumentIdentity, Measurement, QualityFlag, Radiation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -43,183 +42,251 @@ def matches(data: bytes) -> bool:
     return b"<xrdMeasurements" in head
 
 
-def read(data: bytes, source: str) -> Measurement:
-    """Read the first complete scan of an XRDML file.
+def read(data: bytes, source: str) -> tuple[Measurement, ...]:
+    """Read every scan of an XRDML file.
 
     Args:
         data: The file.
         source: The file's name, for messages.
 
     Returns:
-        The diffractogram. Counts are corrected for the beam attenuator where the file names its
-        factors.
+        Diffractograms, or spectra where another axis than 2θ was moved. Counts are corrected for
+        the beam attenuator where the file names its factors. Scans without any point, such as
+        those that never began, are left out and named in a flag of the others.
 
     Raises:
         MeasurementFileError: If the XML is damaged, or holds no scan with angles and counts.
     """
-    text, encoding = decode(data)
-    if "<!DOCTYPE" in text[:4000] or "<!ENTITY" in text:
-        raise MeasurementFileError(f"{source}: XRDML with its own entities is refused")
-    text = re.sub(r"^\s*<\?xml[^>]*\?>", "", text)
-    try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as cause:
-        raise MeasurementFileError(f"{source}: damaged XML, {cause}") from cause
-    for element in root.iter():
-        element.tag = element.tag.rpartition("}")[2]
-    scans = [(m, s) for m in root.iter("xrdMeasurement") for s in m.iter("scan")]
-    if not scans:
+    root, encoding = parse_xml(data, source)
+    pairs = [(m, s) for m in root.iter("xrdMeasurement") for s in m.iter("scan")]
+    if not pairs:
         raise MeasurementFileError(f"{source}: the XRDML file holds no scan")
+    provenance = {"file": source, "format": NAME, "encoding": encoding}
+    version = re.search(rb"XRDMeasurement/(\d+\.\d+)", data[:4000].replace(b"\x00", b""))
+    if version:
+        provenance["format_version"] = version[1].decode()
     sample_id = (root.findtext("sample/id") or "").strip() or None
-    measurement, scan = next(((m, s) for m, s in scans if s.get("status") == "Completed"), scans[0])
-    flags = list(_flags(scans, scan, encoding))
-    result = _diffractogram(measurement, scan, source, (flags, encoding))
-    return cast("Measurement", result.model_copy(update={"sample_id": sample_id}))
+    empty = [number for number, (_, scan) in enumerate(pairs, 1) if _is_empty(scan)]
+    if len(empty) == len(pairs):
+        raise MeasurementFileError(f"{source}: the scan has 0 points; measure it again")
+    found: list[Measurement] = []
+    for number, (measurement, element) in enumerate(pairs, 1):
+        if number in empty:
+            continue
+        place = source if len(pairs) == 1 else f"{source}: scan {number}"
+        scan = _scan(measurement, element, place)
+        scan.part, scan.sample_id = f"scan {number}", sample_id
+        scan.flags += _flags(element, encoding)
+        if empty:
+            message = f"scans {empty} of {len(pairs)} hold no point and are left out"
+            scan.flags.append(QualityFlag(code="scans_empty", message=message))
+        found.append(to_measurement(scan, provenance))
+    return tuple(found)
 
 
-def _flags(
-    scans: list[tuple[Element, Element]], scan: Element, encoding: str
-) -> Iterator[QualityFlag]:
-    if len(scans) > 1:
-        yield QualityFlag(
-            code="several_scans", message=f"the file holds {len(scans)} scans; one was read"
-        )
+def _is_empty(scan: Element) -> bool:
+    points = scan.find("dataPoints")
+    raw = None if points is None else _raw(points)
+    return raw is not None and not (raw.text or "").split()
+
+
+def _raw(points: Element) -> Element | None:
+    for name in ("counts", "intensities"):
+        raw = points.find(name)
+        if raw is not None:
+            return raw
+    return None
+
+
+def _flags(scan: Element, encoding: str) -> Iterator[QualityFlag]:
     if scan.get("status", "Completed") != "Completed":
         yield QualityFlag(code="scan_incomplete", message=f"scan status is {scan.get('status')}")
     axis = scan.get("scanAxis", "Gonio")
     if axis.lower() not in _POWDER_AXES:
         yield QualityFlag(code="unusual_axis", message=f"the scan axis is {axis}")
-    if encoding not in {"utf-8", "utf-8-sig", "utf-16"}:
+    if encoding not in {"utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"}:
         yield QualityFlag(code="encoding", message=f"the file was read as {encoding}")
 
 
-def _diffractogram(
-    measurement: Element, scan: Element, source: str, notes: tuple[list[QualityFlag], str]
-) -> Diffractogram:
-    flags, encoding = notes
+def _scan(measurement: Element, scan: Element, source: str) -> XrayScan:
     points = scan.find("dataPoints")
     if points is None:
         raise MeasurementFileError(f"{source}: the scan has no dataPoints")
-    raw = points.find("counts")
-    raw = points.find("intensities") if raw is None else raw
+    raw = _raw(points)
     if raw is None:
         raise MeasurementFileError(f"{source}: the scan has neither counts nor intensities")
-    counts = _numbers(raw, source)
+    counts = numbers_in(raw, source)
     if counts.size < 2:
         raise MeasurementFileError(f"{source}: the scan has {counts.size} points")
-    attenuation = points.find("beamAttenuationFactors")
-    if attenuation is not None and raw.tag == "counts":
-        factors = _numbers(attenuation, source)
-        if factors.size == counts.size:
-            counts = counts * factors
-    unit = "counts_per_second" if (raw.get("unit") or "counts") == "cps" else "counts"
-    angles = _angles(points, counts.size, source)
-    order = slice(None) if angles[-1] >= angles[0] else slice(None, None, -1)
-    start = scan.findtext("header/startTimeStamp")
-    provenance = {"file": source, "format": NAME, "encoding": encoding}
-    beam_height_m = _beam_height_m(measurement)
-    if beam_height_m is not None:
-        provenance["beam_height_m"] = f"{beam_height_m:.6f}"
-    return Diffractogram(
-        two_theta_deg=angles[order],
-        counts=counts[order],
-        intensity_unit=unit,
-        counting_time_s=_counting_time(points, source),
+    flags: list[QualityFlag] = []
+    if raw.tag == "counts":
+        counts = counts * _attenuation(points, counts.size, source)
+        if points.find("divergenceCorrections") is not None:
+            message = "the file's divergence corrections were not applied; these are counts"
+            flags.append(QualityFlag(code="divergence_uncorrected", message=message))
+    axis, unit, positions = _positions(points, scan, counts.size, source)
+    counting_time_s, more = _counting_time(points, counts.size, source)
+    facts = dict(_facts(measurement, scan, source))
+    return XrayScan(
+        positions=positions,
+        intensity=counts,
+        axis=axis,
+        axis_unit=unit,
+        intensity_unit="counts_per_second" if raw.get("unit") == "cps" else "counts",
+        counting_time_s=counting_time_s,
         radiation=_radiation(measurement, source),
-        goniometer_radius_m=_length_m(measurement.find("diffractedBeamPath/radius")),
-        instrument=_identity(measurement, scan),
-        measured_at=_moment(start),
-        flags=tuple(flags),
-        provenance=provenance,
+        started=moment_of(scan.findtext("header/startTimeStamp")),
+        instrument=_identity(scan),
+        goniometer_radius_m=_length_m(measurement.find("diffractedBeamPath/radius"), source),
+        flags=flags + more,
+        facts=facts,
     )
 
 
-def _numbers(element: Element, source: str) -> NDArray[np.float64]:
-    words = (element.text or "").split()
-    try:
-        values = np.array(words, dtype=np.float64)
-    except ValueError:
-        values = np.array([_finite(word) for word in words])
-    if not np.isfinite(values).all():
-        bad = int(np.argmin(np.isfinite(values)))
+def _attenuation(points: Element, count: int, source: str) -> NDArray[np.float64] | float:
+    listed = points.find("beamAttenuationFactors")
+    if listed is None:
+        common = points.findtext("commonBeamAttenuationFactor")
+        return 1.0 if common is None else required_number(common, "the attenuation factor", source)
+    factors = numbers_in(listed, source)
+    if factors.size != count:
         raise MeasurementFileError(
-            f"{source}: value {bad + 1} of <{element.tag}> is {words[bad]!r}, not a number; write "
-            "there what its neighbours suggest, or export the scan again"
+            f"{source}: {factors.size} attenuation factors for {count} counts; export it again"
         )
-    return values
+    return factors
 
 
-def _finite(word: str) -> float:
-    try:
-        return float(word)
-    except ValueError:
-        return math.nan
+def _positions(
+    points: Element, scan: Element, count: int, source: str
+) -> tuple[str, str, NDArray[np.float64]]:
+    """Return name, unit and positions of the axis that was moved: 2θ, or what the scan names.
+
+    Args:
+        points: The dataPoints element.
+        scan: The scan element.
+        count: How many counts there are.
+        source: Where they stand.
+
+    Returns:
+        Name, unit and positions.
+
+    Raises:
+        MeasurementFileError: If no axis was moved.
+    """
+    wanted = scan.get("scanAxis", "Gonio")
+    order = [] if wanted.lower() in _POWDER_AXES else [wanted.lower()]
+    for name in (*order, "2theta"):
+        for element in points.findall("positions"):
+            axis = element.get("axis") or ""
+            if axis.lower() != name:
+                continue
+            values = _values(element, axis, count, source)
+            if values is not None:
+                known = TWO_THETA if name == "2theta" else axis
+                return known, element.get("unit") or "deg", values
+    raise MeasurementFileError(
+        f"{source}: the scan has no 2Theta positions; it is no 2θ scan (its axis is {wanted})"
+    )
 
 
-def _angles(points: Element, count: int, source: str) -> NDArray[np.float64]:
-    for positions in points.findall("positions"):
-        if (positions.get("axis") or "").lower() != "2theta":
-            continue
-        listed = positions.find("listPositions")
-        if listed is not None:
-            angles = _numbers(listed, source)
-            if angles.size != count:
-                raise MeasurementFileError(f"{source}: {angles.size} angles for {count} counts")
-            return angles
-        ends = [positions.findtext(f"{end}Position") for end in ("start", "end")]
-        if None not in ends:
-            first, last = (float(str(end)) for end in ends)
-            return np.linspace(first, last, count)
-    raise MeasurementFileError(f"{source}: the scan has no 2Theta positions; it is no 2θ scan")
+def _values(element: Element, axis: str, count: int, source: str) -> NDArray[np.float64] | None:
+    listed = element.find("listPositions")
+    if listed is not None:
+        angles = numbers_in(listed, source)
+        if angles.size != count:
+            raise MeasurementFileError(f"{source}: {angles.size} angles for {count} counts")
+        return angles
+    first, last = (element.findtext(f"{end}Position") for end in ("start", "end"))
+    if first is None or last is None:
+        return None
+    ends = (required_number(text, f"an end of the {axis} axis", source) for text in (first, last))
+    return np.linspace(*ends, count)
 
 
-def _counting_time(points: Element, source: str) -> float | None:
+def _counting_time(
+    points: Element, count: int, source: str
+) -> tuple[float | None, list[QualityFlag]]:
     common = points.findtext("commonCountingTime")
     if common is not None:
-        return float(common)
+        return required_number(common, "the counting time", source), []
     listed = points.find("countingTimes")
     if listed is None:
-        return None
-    return float(np.mean(_numbers(listed, source)))
-
-
-def _radiation(measurement: Element, source: str) -> Radiation:
-    used = measurement.find("usedWavelength")
-    anode = measurement.findtext("incidentBeamPath/xRayTube/anodeMaterial")
-    first = None if used is None else used.findtext("kAlpha1")
-    if used is None or first is None:
-        raise MeasurementFileError(f"{source}: the file states no wavelength")
-    second, ratio = used.findtext("kAlpha2"), used.findtext("ratioKAlpha2KAlpha1")
-    ratio_value = 0.5 if ratio is None else float(ratio)
-    mono = second is None or ratio_value == 0.0
-    return Radiation(
-        k_alpha1_a=float(first),
-        k_alpha2_a=None if mono else float(str(second)),
-        k_alpha2_ratio=0.0 if mono else ratio_value,
-        anode=anode,
+        return None, []
+    times = numbers_in(listed, source)
+    if times.size != count:
+        raise MeasurementFileError(f"{source}: {times.size} counting times for {count} counts")
+    mean = float(np.mean(times))
+    if float(np.ptp(times)) <= 1e-6 * abs(mean):
+        return mean, []
+    message = (
+        f"the counting times run from {times.min():g} s to {times.max():g} s; their mean is given, "
+        "and the counts are as counted"
     )
+    return mean, [QualityFlag(code="counting_time_varies", message=message)]
 
 
-def _beam_height_m(measurement: Element) -> float | None:
+def _radiation(measurement: Element, source: str) -> Radiation | None:
+    anode = measurement.findtext("incidentBeamPath/xRayTube/anodeMaterial")
+    used = measurement.find("usedWavelength")
+    if used is None:
+        return radiation_of(None, anode=anode)
+    named = ("kAlpha1", "kAlpha2", "kBeta", "ratioKAlpha2KAlpha1")
+    one, two, beta, ratio = (number_or_none(used.findtext(name)) for name in named)
+    if (used.get("intended") or "").replace("-", "").lower() == "kbeta" and beta:
+        one, two = beta, None
+    if not one:
+        raise MeasurementFileError(f"{source}: the file states no wavelength")
+    return radiation_of(one, two, ratio, anode)
+
+
+def _facts(measurement: Element, scan: Element, source: str) -> Iterator[tuple[str, str]]:
+    yield "scan_axis", scan.get("scanAxis", "Gonio")
+    height = _beam_height_m(measurement, source)
+    if height is not None:
+        yield "beam_height_m", f"{height:.6f}"
+    for name, path in (("tube_voltage_kv", "tension"), ("tube_current_ma", "current")):
+        value = number_or_none(measurement.findtext(f"incidentBeamPath/xRayTube/{path}"))
+        if value is not None:
+            yield name, f"{value:g}"
+    intended = measurement.find("usedWavelength")
+    if intended is not None and intended.get("intended"):
+        yield "wavelength_intended", str(intended.get("intended"))
+    for outside in (
+        *scan.findall("nonAmbientPoints"),
+        *scan.findall("dataPoints/nonAmbientPoints"),
+    ):
+        values = outside.find("nonAmbientValues")
+        if values is not None and (values.text or "").split():
+            numbers = numbers_in(values, source)
+            what = (outside.get("type") or "condition").lower().replace(" ", "_")
+            unit = (
+                values.get("unit") or outside.get("unit") or ("K" if what == "temperature" else "")
+            )
+            yield f"{what}_mean", f"{numbers.mean():.6g} {unit}".strip()
+            yield f"{what}_range", f"{numbers.min():.6g} to {numbers.max():.6g} {unit}".strip()
+
+
+def _beam_height_m(measurement: Element, source: str) -> float | None:
     """Return the height of the beam at the sample, from a fixed divergence slit's own numbers."""
     path = measurement.find("incidentBeamPath")
     slit = None if path is None else path.find("divergenceSlit")
     if path is None or slit is None:
         return None
-    lengths = (_length_m(path.find("radius")), *map(_length_m, map(slit.find, _SLIT_LENGTHS)))
-    radius_m, height_m, distance_m = lengths
+    elements = (path.find("radius"), *map(slit.find, _SLIT_LENGTHS))
+    radius_m, height_m, distance_m = (_length_m(element, source) for element in elements)
     if radius_m is None or height_m is None or not distance_m:
         return None
     return height_m * radius_m / distance_m
 
 
-def _length_m(element: Element | None) -> float | None:
-    if element is None or not element.text:
+def _length_m(element: Element | None, source: str) -> float | None:
+    if element is None or not (element.text or "").strip():
         return None
-    return float(element.text) * _LENGTHS_M.get(element.get("unit") or "mm", 1e-3)
+    length = required_number(element.text, f"<{element.tag}>", source)
+    return length * _LENGTHS_M.get(element.get("unit") or "mm", 1e-3)
 
 
-def _identity(measurement: Element, scan: Element) -> InstrumentIdentity:
+def _identity(scan: Element) -> InstrumentIdentity:
     header = scan.find("header/source")
     software = None if header is None else header.find("instrumentControlSoftware")
     model = (software.text if software is not None else None) or "PANalytical diffractometer"
@@ -233,11 +300,3 @@ def _identity(measurement: Element, scan: Element) -> InstrumentIdentity:
         driver_version=version,
         simulated=False,
     )
-
-
-def _moment(text: str | None) -> datetime | None:
-    try:
-        moment = datetime.fromisoformat(text.strip()) if text else None
-    except ValueError:
-        return None
-    return moment if moment is not None and moment.tzinfo is not None else None
