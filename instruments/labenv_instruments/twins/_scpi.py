@@ -1,67 +1,34 @@
-"""What simulated SCPI instruments share: how they read a line, their settings and their errors.
+"""What simulated SCPI instruments share: how they do a line, their settings and their errors.
 
-Headers are taken in their long or their short form and in any case, never in between; a header
-without a colon before it goes on from the path of the one before. A command error ends the line, an
-execution error does not. (SCPI-1999, volume 1, chapters 6 and 21; IEEE 488.2-1992, 6.1 and 11.)
+A command error ends the line, an execution error does not (IEEE 488.2-1992, 6.1 and 11).
 """
 
 from __future__ import annotations
 
-import math
 import re
 from collections import deque
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
+from labenv_instruments.twins._scpi_language import (
+    TEXTS,
+    Entry,
+    ScpiError,
+    as_number,
+    compiled,
+    resolved,
+    short_form,
+    shown,
+)
 from labenv_instruments.wire_twin import WireTwin
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-OVERFLOW: Final = 9.9e37
 QUEUE_LENGTH: Final = 10
 PRESENT_EVENT_BITS: Final = 0b1011_1101  # of the event enable register: bits 1 and 6 are not kept
 _POWER_ON, _COMMAND, _EXECUTION, _DEVICE, _QUERY, _COMPLETE = 128, 32, 16, 8, 4, 1
 _UNITS: Final = re.compile(r"""((?:[^;"']|"[^"]*"|'[^']*')+)""")
-_TEXTS: Final = {
-    -101: "Invalid character",
-    -104: "Data type error",
-    -108: "Parameter not allowed",
-    -109: "Missing parameter",
-    -113: "Undefined header",
-    -221: "Settings conflict",
-    -222: "Parameter data out of range",
-    -224: "Illegal parameter value",
-    -230: "Data corrupt or stale",
-    -241: "Hardware missing",
-    -350: "Queue overflow",
-}
-
-
-class ScpiError(Exception):
-    """An error that the instrument puts in its queue.
-
-    Args:
-        code: Its number.
-    """
-
-    def __init__(self, code: int) -> None:
-        super().__init__(f"{code}, {_TEXTS[code]}")
-        self.code = code
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """What a header does.
-
-    Attributes:
-        do: Takes the parameters of a command; None if there is only a query.
-        ask: Takes those of a query; None if there is only a command.
-    """
-
-    do: Callable[[str], None] | None = None
-    ask: Callable[[str], str] | None = None
 
 
 class ScpiTwin(WireTwin):
@@ -126,7 +93,7 @@ class ScpiTwin(WireTwin):
             do: For the command.
             ask: For the query.
         """
-        self._entries.append((_compiled(pattern), Entry(do, ask)))
+        self._entries.append((compiled(pattern), Entry(do, ask)))
 
     def number(self, pattern: str, name: str, default: float, low: float, high: float) -> None:
         """Understand a setting that is a number.
@@ -179,7 +146,7 @@ class ScpiTwin(WireTwin):
             default: After ``*RST``.
             words: Such as ``"VOLTage CURRent"``.
         """
-        known = {word: (_compiled(word), _short(word)) for word in words.split()}
+        known = {word: (compiled(word), short_form(word)) for word in words.split()}
 
         def parse(text: str) -> str:
             bare = text.strip("\"'").upper()
@@ -250,7 +217,7 @@ class ScpiTwin(WireTwin):
             header, _, parameters = unit.strip().partition(" ")
             if not header:
                 continue
-            full, path = _resolved(header.upper(), path)
+            full, path = resolved(header.upper(), path)
             try:
                 found = self._do(full, parameters.strip())
             except ScpiError as error:
@@ -306,7 +273,7 @@ class ScpiTwin(WireTwin):
         self.header("*TST", ask=lambda _: "0")
         next_error = Entry(ask=lambda _: self._next_error())
         for pattern in ("SYSTem:ERRor[:NEXT]", "STATus:QUEue[:NEXT]"):
-            self._entries.append((_compiled(pattern), next_error))
+            self._entries.append((compiled(pattern), next_error))
         self.header("STATus:QUEue:CLEar", do=lambda _: self._errors.clear())
         self.header("SYSTem:CLEar", do=lambda _: self._errors.clear())
         self.header("STATus:PRESet", do=lambda _: None)
@@ -339,58 +306,7 @@ class ScpiTwin(WireTwin):
         if not self._errors:
             return '0,"No error"'
         code = self._errors.popleft()
-        return f'{code},"{_TEXTS[code]}"'
-
-
-def as_number(text: str) -> float:
-    """Read a parameter that is a number.
-
-    Args:
-        text: The parameter.
-
-    Returns:
-        The number.
-
-    Raises:
-        ScpiError: If it is missing or none.
-    """
-    if not text:
-        raise ScpiError(-109)
-    try:
-        value = float(text)
-    except ValueError:
-        raise ScpiError(-104) from None
-    if not math.isfinite(value):
-        raise ScpiError(-104)
-    return value
-
-
-def shown(value: float) -> str:
-    """Return a number as these instruments write it, with six digits after the point."""
-    return f"{value:+.6E}"
-
-
-def elements(text: str, known: Mapping[str, str]) -> tuple[str, ...]:
-    """Read a list of words.
-
-    Args:
-        text: Such as ``"VOLT, CURR"``.
-        known: Names by the pattern of their words, in the order in which they are put out.
-
-    Returns:
-        The names of those in the list, in that order.
-
-    Raises:
-        ScpiError: If a word is none of them, or there is none.
-    """
-    words = [word.strip().upper() for word in text.split(",") if word.strip()]
-    if not words:
-        raise ScpiError(-109)
-    matched = {word: name for word in words for pattern, name in known.items()
-               if _compiled(pattern).fullmatch(word)}  # fmt: skip
-    if set(words) - set(matched):
-        raise ScpiError(-224)
-    return tuple(name for name in known.values() if name in matched.values())
+        return f'{code},"{TEXTS[code]}"'
 
 
 def _register(text: str) -> int:
@@ -400,41 +316,4 @@ def _register(text: str) -> int:
     return int(value)
 
 
-def _resolved(header: str, path: str) -> tuple[str, str]:
-    """Return a header with its path, and the path for the one after it."""
-    if header.startswith(("*", ":*")):
-        return header.removeprefix(":"), path
-    full = header[1:] if header.startswith(":") else path + header
-    return full, full[: full.rfind(":") + 1]
-
-
-def _short(word: str) -> str:
-    return "".join(letter for letter in word if letter.isupper() or letter.isdigit())
-
-
-def _compiled(pattern: str) -> re.Pattern[str]:
-    parts: list[str] = []
-    for piece in re.findall(r"[\[\]:*]|[A-Za-z0-9]+", pattern):
-        if piece == "[":
-            parts.append("(?:")
-        elif piece == "]":
-            parts.append(")?")
-        elif piece in {":", "*"}:
-            parts.append(re.escape(piece))
-        else:
-            short = _short(piece)
-            rest = piece.upper().removeprefix(short)
-            parts.append(f"{short}(?:{rest})?" if rest else short)
-    return re.compile("".join(parts))
-
-
-__all__ = [
-    "OVERFLOW",
-    "QUEUE_LENGTH",
-    "Entry",
-    "ScpiError",
-    "ScpiTwin",
-    "as_number",
-    "elements",
-    "shown",
-]
+__all__ = ["QUEUE_LENGTH", "ScpiTwin"]

@@ -15,13 +15,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from labenv_instruments.faults import FaultKind
 from labenv_instruments.sample_view import Unknown
+from labenv_instruments.twins._scpi import ScpiTwin
 from labenv_schemas.characterisation import MeasureResistance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from labenv_instruments.sample_view import SampleView
+    from labenv_instruments.twins.lakeshore_336 import Lakeshore336Twin
 
 ROOM_K: Final = 295.0
 _EMF_SD_V, _DRIFT_SD_V_PER_S, _SWING_V, _SWING_S = 2e-6, 1e-9, 2e-7, 900.0
@@ -100,4 +103,60 @@ class TransportCircuit:
         return math.copysign(compliance_v / total, asked_a), asked_a != 0.0
 
 
-__all__ = ["ROOM_K", "TransportCircuit"]
+class SourceTwin(ScpiTwin):
+    """A simulated current source with a voltmeter, on a bar.
+
+    Attributes:
+        circuit: Leads, thermal voltages and bar.
+    """
+
+    known_faults = frozenset({
+        FaultKind.BUSY,
+        FaultKind.OVERRANGE,
+        FaultKind.STALE_READING,
+        FaultKind.WRONG_UNIT,
+        FaultKind.LOST_SAMPLE,
+    })
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - those of WireTwin
+        super().__init__(*args, **kwargs)
+        self.circuit = TransportCircuit(self.rng)
+
+    @property
+    def thermometer(self) -> Callable[[], float]:
+        """What returns the temperature of the stage, K; room temperature by default."""
+        return self.circuit.temperature_k
+
+    @thermometer.setter
+    def thermometer(self, source: Callable[[], float] | Lakeshore336Twin) -> None:
+        self.circuit.temperature_k = source if callable(source) else source.stage_temperature_k
+
+    def load(self, sample: SampleView, settings: Mapping[str, Any] | None = None) -> None:
+        """Mount a bar.
+
+        Args:
+            sample: The sample.
+            settings: ``operation``: the plan.
+        """
+        super().load(sample, settings)
+        self.circuit.put_in(sample, self.settings)
+
+    def unload(self) -> None:
+        """Leave the contacts open."""
+        super().unload()
+        self.circuit.take_out()
+
+    def advance(self, now_s: float) -> None:
+        """See whether the bar is still there.
+
+        Args:
+            now_s: Lab time, s.
+        """
+        self.circuit.lost = self.faults.active(FaultKind.LOST_SAMPLE) is not None
+
+    def busy_reply(self, request: bytes) -> bytes | None:
+        """Return None: until it has finished with a line it keeps silent."""
+        return None
+
+
+__all__ = ["ROOM_K", "SourceTwin", "TransportCircuit"]

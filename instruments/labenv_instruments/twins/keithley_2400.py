@@ -13,13 +13,12 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from labenv_instruments.faults import FaultKind
-from labenv_instruments.twins._scpi import OVERFLOW, ScpiError, ScpiTwin, elements, shown
-from labenv_instruments.twins._transport_circuit import TransportCircuit
+from labenv_instruments.twins._scpi_language import OVERFLOW, ScpiError, elements, shown
+from labenv_instruments.twins._transport_circuit import SourceTwin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
-    from labenv_instruments.sample_view import SampleView
 
 NOT_A_NUMBER: Final = 9.91e37
 LARGEST_A, LARGEST_V = 1.05, 210.0
@@ -31,7 +30,7 @@ _ELEMENTS: Final = {"VOLTage": "voltage", "CURRent": "current", "RESistance": "r
                     "TIME": "time", "STATus": "status"}  # fmt: skip
 
 
-class Keithley2400Twin(ScpiTwin):
+class Keithley2400Twin(SourceTwin):
     """Source meter, leads and bar.
 
     Attributes:
@@ -39,30 +38,13 @@ class Keithley2400Twin(ScpiTwin):
     """
 
     driver = "keithley_2400"
-    known_faults = frozenset({
-        FaultKind.BUSY,
-        FaultKind.OVERRANGE,
-        FaultKind.STALE_READING,
-        FaultKind.WRONG_UNIT,
-        FaultKind.LOST_SAMPLE,
-    })
     maker_and_model = "KEITHLEY INSTRUMENTS INC.,MODEL 2400"
     firmware = "C32   Oct  4 2010 14:20:11/A02  /K/J"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - those of WireTwin
         super().__init__(*args, **kwargs)
         self.reset()
-        self.circuit = TransportCircuit(self.rng)
         self._last_reading: tuple[float, float, float, float, int] | None = None
-
-    @property
-    def thermometer(self) -> Callable[[], float]:
-        """What returns the temperature of the stage, K."""
-        return self.circuit.temperature_k
-
-    @thermometer.setter
-    def thermometer(self, source: Callable[[], float]) -> None:
-        self.circuit.temperature_k = source
 
     @property
     def safe(self) -> bool:
@@ -78,33 +60,6 @@ class Keithley2400Twin(ScpiTwin):
             "current_a": self.values["current"],
             "four_wire": bool(self.values["remote_sense"]),
         }
-
-    def load(self, sample: SampleView, settings: Mapping[str, Any] | None = None) -> None:
-        """Mount a bar.
-
-        Args:
-            sample: The sample.
-            settings: ``operation``: the plan.
-        """
-        super().load(sample, settings)
-        self.circuit.put_in(sample, self.settings)
-
-    def unload(self) -> None:
-        """Leave the contacts open."""
-        super().unload()
-        self.circuit.take_out()
-
-    def advance(self, now_s: float) -> None:
-        """See whether the bar is still there.
-
-        Args:
-            now_s: Lab time, s.
-        """
-        self.circuit.lost = self.faults.active(FaultKind.LOST_SAMPLE) is not None
-
-    def busy_reply(self, request: bytes) -> bytes | None:
-        """Return None: until it has finished it keeps silent."""
-        return None
 
     def reset(self) -> None:
         """Put all elements out again, and measure current alone."""

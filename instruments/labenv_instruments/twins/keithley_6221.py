@@ -6,8 +6,8 @@ a plain reading shows instead can be seen through the serial port: ``:SYST:COMM:
 and ``:SYST:COMM:SER:ENT?``.
 
 What the robot puts in: the sample, and ``settings["operation"]``, the `MeasureResistance` for which
-the sample is asked once. Where the sample is cold, set `thermometer` to a function that returns the
-temperature of the stage in kelvin, such as the `stage_temperature_k` of a `lakeshore_336` twin.
+the sample is asked once. Where the sample is to be cold, set `thermometer`: to the `lakeshore_336`
+twin that leads the stage, or to any function that returns the stage's temperature in kelvin.
 
 Not taken from a document: the time that a conversion takes beside its integration, and how a device
 reports that it stopped for compliance; here it disarms and turns its output off.
@@ -16,16 +16,11 @@ reports that it stopped for compliance; here it disarms and turns its output off
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from labenv_instruments.faults import FaultKind
-from labenv_instruments.twins._scpi import OVERFLOW, ScpiError, ScpiTwin, as_number, elements, shown
-from labenv_instruments.twins._transport_circuit import TransportCircuit
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from labenv_instruments.sample_view import SampleView
+from labenv_instruments.twins._scpi_language import OVERFLOW, ScpiError, as_number, elements, shown
+from labenv_instruments.twins._transport_circuit import SourceTwin
 
 LARGEST_A: Final = 0.105
 RANGES_V: Final = (0.01, 0.1, 1.0, 10.0, 100.0)  # of the 2182A's first channel
@@ -44,7 +39,7 @@ _ELEMENTS: Final = {
 _LONGEST_BUFFER: Final = 65536
 
 
-class Keithley6221Twin(ScpiTwin):
+class Keithley6221Twin(SourceTwin):
     """Source, nanovoltmeter, leads and bar.
 
     Attributes:
@@ -53,13 +48,6 @@ class Keithley6221Twin(ScpiTwin):
     """
 
     driver = "keithley_6221"
-    known_faults = frozenset({
-        FaultKind.BUSY,
-        FaultKind.OVERRANGE,
-        FaultKind.STALE_READING,
-        FaultKind.WRONG_UNIT,
-        FaultKind.LOST_SAMPLE,
-    })
     maker_and_model = "KEITHLEY INSTRUMENTS INC.,MODEL 6221"
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - those of WireTwin
@@ -72,16 +60,6 @@ class Keithley6221Twin(ScpiTwin):
         self._latest: tuple[float, float] | None = None
         self._last_dump = ""
         super().__init__(*args, **kwargs)
-        self.circuit = TransportCircuit(self.rng)
-
-    @property
-    def thermometer(self) -> Callable[[], float]:
-        """What returns the temperature of the stage, K."""
-        return self.circuit.temperature_k
-
-    @thermometer.setter
-    def thermometer(self, source: Callable[[], float]) -> None:
-        self.circuit.temperature_k = source
 
     @property
     def safe(self) -> bool:
@@ -98,28 +76,13 @@ class Keithley6221Twin(ScpiTwin):
             "readings": len(self._buffer),
         }
 
-    def load(self, sample: SampleView, settings: Mapping[str, Any] | None = None) -> None:
-        """Mount a bar.
-
-        Args:
-            sample: The sample.
-            settings: ``operation``: the plan.
-        """
-        super().load(sample, settings)
-        self.circuit.put_in(sample, self.settings)
-
-    def unload(self) -> None:
-        """Leave the contacts open."""
-        super().unload()
-        self.circuit.take_out()
-
     def advance(self, now_s: float) -> None:
         """Take the readings that are due.
 
         Args:
             now_s: Lab time, s.
         """
-        self.circuit.lost = self.faults.active(FaultKind.LOST_SAMPLE) is not None
+        super().advance(now_s)
         if not self._running:
             return
         limit = int(self.values["buffer_points"])
@@ -229,10 +192,6 @@ class Keithley6221Twin(ScpiTwin):
         """
         wrong = name == "unit" and self.faults.active(FaultKind.WRONG_UNIT) is not None
         return "OHMS" if wrong else super().setting(name)
-
-    def busy_reply(self, request: bytes) -> bytes | None:
-        """Return None: until it has finished with a line it keeps silent."""
-        return None
 
     @property
     def _conversion_s(self) -> float:

@@ -68,7 +68,7 @@ class Bench:
         self.clock = VirtualClock() if speed is None else WallClock(speed)
         self.cold = Lakeshore336Twin(clock=self.clock)
         self.source: Any = load_twin(name)(clock=self.clock, faults=FaultPlan(list(faults)), seed=3)
-        self.source.thermometer = self.cold.stage_temperature_k
+        self.source.thermometer = self.cold
         self.bar = Bar()
         self.on_pace: Callable[[], Awaitable[None]] | None = None
         self.unsafe_while_pacing = 0

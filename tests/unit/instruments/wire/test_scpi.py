@@ -11,7 +11,8 @@ import pytest
 
 from labenv_instruments.clock import VirtualClock
 from labenv_instruments.faults import FOR_EVER, Fault, FaultKind, FaultPlan
-from labenv_instruments.twins._scpi import QUEUE_LENGTH, ScpiTwin, elements
+from labenv_instruments.twins._scpi import QUEUE_LENGTH, ScpiTwin
+from labenv_instruments.twins._scpi_language import elements
 from labenv_instruments.wire.address import parse_address
 from labenv_instruments.wire.scpi import ScpiSession, open_session, overloaded
 from labenv_schemas.errors import InstrumentError
