@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from labenv.cli import analyse, catalogue, predict, results, run, validate
+from labenv.cli import analyse, catalogue, inspect_file, predict, results, run, validate
 
 app = typer.Typer(
     name="labenv",
@@ -52,6 +52,7 @@ app.command("list", epilog=results.LIST_EXAMPLES)(results.list_campaigns)
 app.command("show", epilog=results.SHOW_EXAMPLES)(results.show)
 app.command("export", epilog=results.EXPORT_EXAMPLES)(results.export)
 app.command("analyse", epilog=analyse.EXAMPLES)(analyse.analyse)
+app.command("inspect", epilog=inspect_file.EXAMPLES)(inspect_file.inspect_file)
 app.command("predict", epilog=predict.EXAMPLES)(predict.predict)
 app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
 app.command("envs")(catalogue.envs)

@@ -79,11 +79,13 @@ class QuantumDesignTable(NamedTuple):
         columns: Columns in the file's order; those without any number are left out.
         header: Lines of the header, each split at the commas.
         overflowed: How many entries bore an overflow mark.
+        unused: Name and unit of the columns without any number.
     """
 
     columns: tuple[Column, ...]
     header: tuple[tuple[str, ...], ...]
     overflowed: int
+    unused: tuple[tuple[str, str], ...] = ()
 
 
 def matches(data: bytes) -> bool:
@@ -182,13 +184,19 @@ def read_table(data: bytes, source: str) -> QuantumDesignTable:
     over = np.abs(table) >= OVERFLOW
     table[over] = np.nan
     columns: list[Column] = []
+    unused: list[tuple[str, str]] = []
     for index, heading in enumerate(headings):
         parts = _HEADING.match(heading.strip())
         values = table[:, index]
-        if parts and parts["name"] and np.isfinite(values).any():
-            columns.append(Column(parts["name"].strip(), (parts["unit"] or "").strip(), values))
+        if not parts or not parts["name"]:
+            continue
+        name, unit = parts["name"].strip(), (parts["unit"] or "").strip()
+        if np.isfinite(values).any():
+            columns.append(Column(name, unit, values))
+        else:
+            unused.append((name, unit))
     header = tuple(tuple(part.strip() for part in line.split(",")) for line in lines[: start - 1])
-    return QuantumDesignTable(tuple(columns), header, int(over.sum()))
+    return QuantumDesignTable(tuple(columns), header, int(over.sum()), tuple(unused))
 
 
 def _row(fields: list[str], width: int, place: str) -> list[float]:
