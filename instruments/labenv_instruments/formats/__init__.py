@@ -13,4 +13,19 @@ from __future__ import annotations
 
 from labenv_instruments.formats.reading import format_ids, read_measurement, read_measurements
 
-__all__ = ["format_ids", "read_measurement", "read_measurements"]
+from labenv_instruments.formats.writers import (
+    write_nexus,
+    write_pdcif,
+    write_xrdml,
+    write_xye,
+)
+
+__all__ = [
+    "format_ids",
+    "read_measurement",
+    "read_measurements",
+    "write_nexus",
+    "write_pdcif",
+    "write_xrdml",
+    "write_xye",
+]

@@ -32,7 +32,7 @@ from labenv_instruments.formats.scans import (
 )
 from labenv_instruments.formats.times import moment_of
 from labenv_schemas.errors import MeasurementFileError
-from labenv_schemas.measurement import InstrumentIdentity, Measurement, QualityFlag
+from labenv_schemas.measurement import InstrumentIdentity, Measurement, QualityFlag, Radiation
 
 if TYPE_CHECKING:
     from xml.etree.ElementTree import Element
@@ -118,7 +118,7 @@ def _scan(root: Element, place: str) -> XrayScan:
         if per_step:
             facts["time_per_step_s"] = f"{per_step:g}"
     if columns.time is not None and table[:, columns.time].min() > 0.0:
-        seconds = float(np.mean(table[:, columns.time]))
+        seconds = float(f"{np.mean(table[:, columns.time]):.12g}")
     tube = root.find("FixedInformation/Instrument")
     return XrayScan(
         positions=_positions(route, columns, table, place),
@@ -126,14 +126,7 @@ def _scan(root: Element, place: str) -> XrayScan:
         axis=columns.axis,
         intensity_unit=columns.unit,
         counting_time_s=seconds,
-        radiation=None
-        if tube is None
-        else radiation_of(
-            _value(tube, "WaveLengthAlpha1"),
-            _value(tube, "WaveLengthAlpha2"),
-            _value(tube, "WaveLengthRatio"),
-            next((e.text for e in tube.iter("TubeMaterial")), None),
-        ),  # fmt: skip
+        radiation=_light(tube),
         started=moment_of(root.findtext("TimeStampStarted")),
         goniometer_radius_m=_radius_m(tube),
         flags=flags,
@@ -241,6 +234,14 @@ def _completeness(root: Element, route: Element, count: int, place: str) -> list
     of = f" of {planned:g} planned" if planned is not None else ""
     message = f"{count} points{of}; the status is {status or 'not told'}"
     return [QualityFlag(code="scan_incomplete", message=message)]
+
+
+def _light(tube: Element | None) -> Radiation | None:
+    if tube is None:
+        return None
+    tags = ("WaveLengthAlpha1", "WaveLengthAlpha2", "WaveLengthRatio")
+    one, two, ratio = (_value(tube, tag) for tag in tags)
+    return radiation_of(one, two, ratio, next((e.text for e in tube.iter("TubeMaterial")), None))
 
 
 def _value(element: Element, tag: str) -> float | None:

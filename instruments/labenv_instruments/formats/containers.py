@@ -78,9 +78,9 @@ def read_members(data: bytes, names: Sequence[str], source: str) -> dict[str, by
         raise MeasurementFileError(
             f"{source}: the container lacks {cause.args[0]}; export or copy the file again"
         ) from cause
+    except MeasurementFileError:
+        raise
     except (*_DAMAGED, ValueError) as cause:
-        if isinstance(cause, MeasurementFileError):
-            raise
         raise MeasurementFileError(
             f"{source}: the zip container is damaged ({cause}); copy the file again from the "
             "instrument"

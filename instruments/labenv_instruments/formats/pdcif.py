@@ -261,9 +261,7 @@ def _text(block: _Block, name: str) -> str | None:
     return None if text in {"", "?", "."} else text
 
 
-def _positions(
-    block: _Block, intensity: str, count: int, place: str
-) -> tuple[str, str, Floats]:
+def _positions(block: _Block, intensity: str, count: int, place: str) -> tuple[str, str, Floats]:
     order: list[Literal["meas", "proc"]] = ["meas", "proc"]
     if intensity.startswith("_pd_proc"):
         order.reverse()

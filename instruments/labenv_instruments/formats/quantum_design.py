@@ -362,7 +362,7 @@ def row_times(
         stamps = column.values if good is None else column.values[good]
         seconds = stamps[np.isfinite(stamps)]
         # a file that was appended to later, or merged, has stamps of another count: then not told
-        if seconds.size and 0.0 <= seconds.min() - stamp and seconds.max() - stamp < 3e8:
+        if seconds.size and seconds.min() >= stamp and seconds.max() < stamp + 3e8:
             for name, value in (("started_local", seconds.min()), ("ended_local", seconds.max())):
                 at = start + timedelta(seconds=float(value - stamp))
                 facts[name] = at.isoformat(timespec="seconds")

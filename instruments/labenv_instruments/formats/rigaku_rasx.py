@@ -45,6 +45,11 @@ if TYPE_CHECKING:
 NAME = "Rigaku RASX"
 _PROFILE = re.compile(r"^(?P<folder>Data(?P<number>\d+))/Profile\d+\.txt$", re.IGNORECASE)
 _GENERATOR = "HWConfigurations/XrayGenerator/"
+_GENERATOR_FACTS = {
+    "WaveType": "wavelength_intended",
+    "Voltage": "tube_voltage_kv",
+    "Current": "tube_current_ma",
+}
 
 
 def matches(data: bytes) -> bool:
@@ -131,7 +136,7 @@ def _scan(table: NDArray[np.float64], root: Element | None, place: str) -> XrayS
     one, two = (number_or_none(root.findtext(path)) for path in lines)
     step, speed = number_or_none(said.get("Step")), number_or_none(said.get("Speed"))
     facts = {"scan_axis": axis}
-    for key, name in (("WaveType", "wavelength_intended"), ("Voltage", "tube_voltage_kv"), ("Current", "tube_current_ma")):  # fmt: skip
+    for key, name in _GENERATOR_FACTS.items():
         if root.findtext(_GENERATOR + key):
             facts[name] = str(root.findtext(_GENERATOR + key)).strip()
     return XrayScan(

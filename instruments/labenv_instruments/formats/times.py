@@ -10,14 +10,16 @@ from labenv_schemas.measurement import QualityFlag
 
 _ISO = re.compile(r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?\s*(Z|[+-]\d\d:?\d\d)?$")
 _CLOCK = (
-    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?\s*(?P<half>[apAP][mM])?"
+    r"(?P<hour>\d{1,2}):(?P<minute>\d\d)(?::(?P<second>\d\d)(?:\.\d+)?)?\s*(?P<half>[apAP][mM])?$"
 )
-_NAMED_MONTH = re.compile(rf"^(?P<day>\d{{1,2}})[- ](?P<name>[A-Za-z]{{3}})[a-z]*[- ](?P<year>\d{{4}})\s+{_CLOCK}$")  # fmt: skip
-_MONTH_FIRST = re.compile(rf"^(?P<name>[A-Za-z]{{3}})[a-z]*\.?\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}})\s+{_CLOCK}$")  # fmt: skip
-_YEAR_FIRST = re.compile(rf"^(?P<year>\d{{4}})[-/.](?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}})[T ]+{_CLOCK}$")  # fmt: skip
-_DOTTED = re.compile(rf"^(?P<day>\d{{1,2}})\.(?P<month>\d{{1,2}})\.(?P<year>\d{{4}})\s+{_CLOCK}$")
-_SLASHED = re.compile(rf"^(?P<month>\d{{1,2}})/(?P<day>\d{{1,2}})/(?P<year>\d{{2}}|\d{{4}})\s+{_CLOCK}$")  # fmt: skip
-_MONTHS = "jan feb mar apr may jun jul aug sep oct nov dec".split()
+_YEAR, _MONTH, _DAY = r"(?P<year>\d{4})", r"(?P<month>\d{1,2})", r"(?P<day>\d{1,2})"
+_NAME = r"(?P<name>[A-Za-z]{3})[a-z]*"
+_NAMED_MONTH = re.compile(rf"^{_DAY}[- ]{_NAME}[- ]{_YEAR}\s+{_CLOCK}")
+_MONTH_FIRST = re.compile(rf"^{_NAME}\.?\s+{_DAY},?\s+{_YEAR}\s+{_CLOCK}")
+_YEAR_FIRST = re.compile(rf"^{_YEAR}[-/.]{_MONTH}[-/.]{_DAY}[T ]+{_CLOCK}")
+_DOTTED = re.compile(rf"^{_DAY}\.{_MONTH}\.{_YEAR}\s+{_CLOCK}")
+_SLASHED = re.compile(rf"^{_MONTH}/{_DAY}/(?P<year>\d{{2}}|\d{{4}})\s+{_CLOCK}")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 class Moment(NamedTuple):
@@ -54,18 +56,6 @@ def moment_of(text: str | None) -> Moment | None:
         if found:
             return _local(found.groupdict(), slashed=pattern is _SLASHED)
     return None
-
-
-def local_moment(moment: datetime) -> Moment:
-    """Return a time without zone.
-
-    Args:
-        moment: A naive time.
-
-    Returns:
-        The moment.
-    """
-    return Moment(moment.isoformat(timespec="seconds"), None)
 
 
 def order_flags(moment: Moment | None) -> list[QualityFlag]:
@@ -110,7 +100,7 @@ def _local(parts: dict[str, str | None], *, slashed: bool) -> Moment | None:
     if half:
         hour = hour % 12 + (12 if half == "pm" else 0)
     try:
-        moment = datetime(  # noqa: DTZ001 - the file states no zone
+        moment = datetime(  # the file states no zone
             year, month, day, hour, int(parts["minute"] or 0), int(parts["second"] or 0)
         )
     except ValueError:
