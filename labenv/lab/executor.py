@@ -13,10 +13,12 @@ first.
 from __future__ import annotations
 
 import heapq
+import math
 from typing import TYPE_CHECKING
 
 from labenv.lab.experiment import OperationResult
 from labenv.lab.interlocks import DRIVER_OF
+from labenv.lab.running import Running
 from labenv.lab.stations import Station, StationStatus, build_on_demand, finish_now
 from labenv.lab.streams import stream
 from labenv.lab.timing import cold_again_s, operation_cost, operation_time
@@ -28,7 +30,9 @@ if TYPE_CHECKING:
     from labenv.lab.experiment import Experiment, Failure
     from labenv.lab.recorder import Recorder
     from labenv.lab.sample import World
+    from labenv.lab.wire_bench import WireBench
     from labenv_schemas.outcome import Outcome, OutcomeStatus
+    from labenv_schemas.proposal import Operation
 
 REPAIR_S = 3600.0  # until a station works again after a failure
 _STATUS_OF: dict[Failure, OutcomeStatus] = {
@@ -46,6 +50,7 @@ class Executor:
         stations: The stations.
         recorder: Where everything is written down.
         machine_failure_rate: Chance that an operation fails for the machine.
+        wires: The devices, where the stations are on wires.
     """
 
     def __init__(
@@ -54,6 +59,8 @@ class Executor:
         stations: list[Station],
         recorder: Recorder,
         machine_failure_rate: float = 0.0,
+        *,
+        wires: WireBench | None = None,
     ) -> None:
         self.ready: list[Outcome] = []
         self._world = world
@@ -64,6 +71,13 @@ class Executor:
         self._queues: dict[str, list[tuple[float, int]]] = {s.kind: [] for s in stations}
         # (lab time, experiment and operation that ends; -1 where only a station becomes free)
         self._events: list[tuple[float, int, int]] = []
+        self._wires = wires
+        self._running: dict[int, Running] = {}
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """What real devices are at now, and will end in their own time."""
+        return tuple(self._running.values())
 
     @property
     def next_s(self) -> float | None:
@@ -86,10 +100,11 @@ class Executor:
                 StationStatus(
                     name=station.name,
                     kind=station.kind,
-                    busy_until_s=station.free_s if station.free_s > now_s else None,
+                    busy_until_s=station.free_s if now_s < station.free_s < math.inf else None,
                     queue_length=len(self._queues[station.kind]),
                     experiment_id=None if inside is None else inside.ticket.experiment_id,
                     operation=None if inside is None else inside.position,
+                    shows=station.shows,
                 )
             )
         return tuple(found)
@@ -128,6 +143,24 @@ class Executor:
         self._dispatch(now_s)
         return now_s
 
+    def settle(self, now_s: float) -> None:
+        """Believe what devices have ended by now, and start what can start.
+
+        Args:
+            now_s: Lab clock, s.
+        """
+        ended = [number for number, running in self._running.items() if running.done()]
+        for number in ended:
+            running = self._running.pop(number)
+            experiment, station = running.experiment, self._stations[number]
+            experiment.result = self._result_of(running, station, now_s)
+            station.free_s = experiment.result.free_s
+            if station.free_s > now_s:
+                heapq.heappush(self._events, (station.free_s, -1, -1))
+            self._end(experiment, now_s)
+        if ended:
+            self._dispatch(now_s)
+
     def cancel(self, experiment: Experiment, now_s: float) -> None:
         """Give an experiment up, wherever it is.
 
@@ -150,8 +183,14 @@ class Executor:
 
     def close(self) -> None:
         """Make every instrument safe and forget what was in flight; twice is fine."""
+        for running in self._running.values():
+            running.cancel()
+        self._running.clear()
+        if self._wires is not None:
+            self._wires.close()
         for station in self._stations:
-            finish_now(station.instrument.close())
+            if self._wires is None:
+                finish_now(station.instrument.close())
             station.occupant = None
         for queue in self._queues.values():
             queue.clear()
@@ -169,8 +208,23 @@ class Executor:
         for number, station in enumerate(self._stations):
             queue = self._queues[station.kind]
             if queue and station.occupant is None and station.free_s <= now_s:
-                _, index = heapq.heappop(queue)
-                self._start(self._experiments[index], number, now_s)
+                index = self._next_for(station, queue)
+                if index is not None:
+                    self._start(self._experiments[index], number, now_s)
+
+    def _next_for(self, station: Station, queue: list[tuple[float, int]]) -> int | None:
+        """Take the first experiment from a queue that a station may work on.
+
+        Returns:
+            Its index, or None.
+        """
+        for entry in sorted(queue):
+            experiment = self._experiments[entry[1]]
+            if station.accepts(experiment.operations[experiment.position]):
+                queue.remove(entry)
+                heapq.heapify(queue)
+                return entry[1]
+        return None
 
     def _start(self, experiment: Experiment, number: int, now_s: float) -> None:
         station, ticket, position = self._stations[number], experiment.ticket, experiment.position
@@ -187,6 +241,10 @@ class Executor:
             position,
         )
         result = self._recorder.recorded_result(experiment, now_s)
+        if result is None and self._wires is not None:
+            result = self._begin_on_wire(experiment, number, now_s, self._wires)
+            if result is None:
+                return
         if result is None:
             result = self._carry_out(experiment, station, now_s)
         experiment.result = result
@@ -194,6 +252,54 @@ class Executor:
         heapq.heappush(self._events, (result.finished_s, ticket.index, position))
         if result.free_s > result.finished_s:
             heapq.heappush(self._events, (result.free_s, -1, -1))
+
+    def _begin_on_wire(
+        self, experiment: Experiment, number: int, now_s: float, wires: WireBench
+    ) -> OperationResult | None:
+        """Let a device begin an operation, and end it at once in virtual time.
+
+        Returns:
+            The result; None if the device is at it.
+        """
+        station, position = self._stations[number], experiment.position
+        operation, name = experiment.operations[position], experiment.ticket.experiment_id
+        cost = operation_cost(operation, self._world.bench.shelf)
+        if self._recorder.left_unfinished(name, position):
+            return OperationResult(
+                now_s, now_s, cost, failure="machine", message=_left(station, operation)
+            )
+        time = operation_time(operation)
+        finished_s = now_s + time.duration_s
+        expected_s = None if wires.live else finished_s
+        sample = experiment.sample
+        request = InstrumentRequest(operation, sample.sample_id, time.duration_s, expected_s)
+        running = Running(experiment, wires.portal.submit(station.perform(request, sample)))
+        if wires.live:
+            station.occupant, station.free_s = experiment.ticket.index, math.inf
+            self._running[number] = running
+            return None
+        running.wait()
+        return self._result_of(running, station, finished_s, now_s + time.occupied_s)
+
+    def _result_of(
+        self, running: Running, station: Station, finished_s: float, free_s: float | None = None
+    ) -> OperationResult:
+        """Return what an operation on a wire gave, now that it has ended."""
+        experiment = running.experiment
+        operation = experiment.operations[experiment.position]
+        cost = operation_cost(operation, self._world.bench.shelf)
+        free_s = finished_s if free_s is None else free_s
+        try:
+            measurements = running.result()
+        except ProposalError as error:
+            return OperationResult(finished_s, free_s, cost, failure="refused", message=str(error))
+        except BoundaryError as error:
+            return OperationResult(
+                finished_s, free_s + REPAIR_S, cost, failure="machine", message=str(error)
+            )
+        lost = getattr(station, "lost", {}).pop(experiment.ticket.index, None)
+        failure: Failure | None = None if lost is None else "chemistry"
+        return OperationResult(finished_s, free_s, cost, measurements, failure, lost)
 
     def _carry_out(self, experiment: Experiment, station: Station, now_s: float) -> OperationResult:
         operation, sample = experiment.operations[experiment.position], experiment.sample
@@ -251,7 +357,7 @@ class Executor:
             self._arrive(experiment, now_s)
 
     def _abort(self, experiment: Experiment, station: Station, now_s: float) -> None:
-        finish_now(station.instrument.abort())
+        self._abort_device(experiment, station)
         operation = experiment.operations[experiment.position]
         started_s = now_s if experiment.started_s is None else experiment.started_s
         experiment.note(station.name, "cancelled", now_s)
@@ -259,6 +365,14 @@ class Executor:
         if isinstance(operation, Heat):
             station.free_s += cold_again_s(operation, now_s - started_s)
             heapq.heappush(self._events, (station.free_s, -1, -1))
+
+    def _abort_device(self, experiment: Experiment, station: Station) -> None:
+        if self._wires is None:
+            finish_now(station.instrument.abort())
+            return
+        running = self._running.pop(experiment.station or 0, None)
+        if running is not None:
+            running.cancel()
 
     def _conclude(
         self, experiment: Experiment, status: OutcomeStatus, message: str | None, now_s: float
@@ -282,6 +396,13 @@ class Executor:
         name = experiment.ticket.experiment_id
         self._recorder.record("interlock_refused", name, now_s, lambda: {"message": message})
         self._conclude(experiment, "invalid", message, now_s)
+
+
+def _left(station: Station, operation: Operation) -> str:
+    return (
+        f"the process that drove {station.name} ended during '{operation.op}'; what became of the "
+        "sample is not known, so it is given up; the plan may be proposed again"
+    )
 
 
 def _broke(station: Station) -> str:

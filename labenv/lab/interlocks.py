@@ -27,6 +27,8 @@ from labenv_schemas.errors import ProposalError
 from labenv_schemas.proposal import Dose, Heat, Measure, Mix, PrecursorDose, Press, Regrind
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from labenv.lab.bench import Bench
@@ -75,12 +77,16 @@ def check_proposal(proposal: Proposal, bench: Bench) -> None:
     vetted_operations(proposal, bench)
 
 
-def vetted_operations(proposal: Proposal, bench: Bench) -> tuple[Operation, ...]:
+def vetted_operations(
+    proposal: Proposal, bench: Bench, device_check: Callable[[Operation, str], None] | None = None
+) -> tuple[Operation, ...]:
     """Check a plan and return its operations as the stations will be asked for them.
 
     Args:
         proposal: The plan.
         bench: The chemical system and its shelf.
+        device_check: Refuses what no device of this laboratory may do, given an operation and the
+            kind of station that does it; None for the devices that every laboratory has in process.
 
     Returns:
         The operations, the dose turned into masses under the shelf's names.
@@ -103,7 +109,10 @@ def vetted_operations(proposal: Proposal, bench: Bench) -> tuple[Operation, ...]
     pressed = False
     for number, operation in enumerate(operations):
         try:
-            driver_of(operation).check(operation)
+            if device_check is None:
+                driver_of(operation).check(operation)
+            else:
+                device_check(operation, DRIVER_OF[type(operation)])
             _check_specimen(operation, float(mass_kg.sum()), pressed=pressed)
         except ProposalError as error:
             raise ProposalError(f"operations[{number}] ({operation.op}): {error}") from None

@@ -12,6 +12,7 @@ believed, and `resume` brings a new lab to where a killed one was.
 from __future__ import annotations
 
 import asyncio
+from concurrent import futures
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,18 +23,21 @@ from labenv.lab.experiment import Experiment, Ticket
 from labenv.lab.interlocks import vetted_operations
 from labenv.lab.recorder import Recorder
 from labenv.lab.sample import BenchSample, World
-from labenv.lab.stations import StationStatus, build_stations
+from labenv.lab.stations import Station, StationStatus, build_stations
 from labenv_instruments.clock import VirtualClock
 from labenv_schemas.errors import ConfigError, ProposalError, StoreError
 from labenv_schemas.proposal import Proposal, parse_proposal
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Coroutine, Iterable
+    from collections.abc import Callable, Collection, Coroutine, Iterable
 
     from labenv.lab.journal import Journal, JournalEvent
+    from labenv.lab.wire_bench import WireBench
     from labenv_instruments.clock import Clock
     from labenv_schemas.campaign import LabConfig
     from labenv_schemas.outcome import Outcome
+
+_GLANCE_S, _LOOK_S = 0.1, 1.0  # of wall time: how long a wait for devices is deaf, and blind
 
 
 class Lab:
@@ -46,10 +50,15 @@ class Lab:
         seed: Of the episode; decides its hidden conditions and every random number.
         journal: Where every event goes; None keeps no record, and then neither measurements nor
             outcomes carry the wall clock's time, so that equal seeds give equal outcomes.
-        clock: Lab time; virtual by default.
+        clock: Lab time; virtual by default, and with stations on wires what the lab file says.
+
+    Attributes:
+        on_wait: Called about once a second while devices on wires are waited for.
 
     Raises:
         UnknownPluginError: If the chemical system is not known.
+        ConfigError: If the lab file names what is no station.
+        InstrumentError: If a device that it names does not answer.
     """
 
     def __init__(
@@ -66,10 +75,16 @@ class Lab:
         self._world = World(bench, conditions, seed)
         self._clock: Clock = VirtualClock() if clock is None else clock
         self._recorder = Recorder(journal)
-        stations = build_stations(config.furnaces, stamps=journal is not None)
+        self._wires = _connected(config, stamps=journal is not None)
+        if self._wires is None:
+            stations = build_stations(config.furnaces, stamps=journal is not None)
+        else:
+            stations = list[Station](self._wires.stations)
+            self._clock = clock or self._wires.clock
         self._executor = Executor(
-            self._world, stations, self._recorder, config.machine_failure_rate
+            self._world, stations, self._recorder, config.machine_failure_rate, wires=self._wires
         )
+        self.on_wait: Callable[[], None] | None = None
         self._experiments: dict[str, Experiment] = {}
         self._uncollected: dict[str, Ticket] = {}
         self._closed = False
@@ -136,8 +151,13 @@ class Lab:
         executor = self._executor
         self._catch_up(self.now_s)
         while wait == "all" or (wait == "next" and not executor.ready):
+            if len(executor.ready) == len(self._uncollected):
+                break
             instant_s = executor.next_s
-            if instant_s is None or len(executor.ready) == len(self._uncollected):
+            if executor.running:
+                self._wait_for_devices(instant_s)
+                continue
+            if instant_s is None:
                 break
             self._wait_until_s(instant_s)
             executor.advance_instant()
@@ -193,6 +213,8 @@ class Lab:
         if self._experiments or self._closed:
             raise ConfigError("only a new lab can be resumed")
         past = self._recorder.load(events)
+        if past and self._wires is not None:
+            self._wires.begin(self.seed, resume=True)
         for event in past:
             if event.kind in {"submitted", "cancelled"}:
                 self._catch_up(event.lab_time_s)
@@ -232,7 +254,10 @@ class Lab:
         self._uncollected[name] = ticket
         self._recorder.record("submitted", name, now_s, lambda: _submission(index, proposal))
         try:
-            experiment.operations = vetted_operations(proposal, self._world.bench)
+            device_check = None if self._wires is None else self._wires.check
+            experiment.operations = vetted_operations(proposal, self._world.bench, device_check)
+            if self._wires is not None:
+                self._wires.begin(self.seed, resume=False)
         except ProposalError as error:
             self._executor.refuse(experiment, str(error), now_s)
         else:
@@ -251,8 +276,28 @@ class Lab:
         if ticket.index != event.data["index"]:
             raise StoreError(f"journal event {event.sequence}: a submission before it is missing")
 
+    def _wait_for_devices(self, instant_s: float | None) -> None:
+        """Wait until a device is ready, or an instant has come, and take in what there is."""
+        looking_s = 0.0
+        while not any(running.done() for running in self._executor.running):
+            if instant_s is not None and self.now_s >= instant_s:
+                break
+            futures.wait(
+                [running.future for running in self._executor.running],
+                _GLANCE_S,
+                futures.FIRST_COMPLETED,
+            )
+            looking_s += _GLANCE_S
+            if self.on_wait is not None and looking_s >= _LOOK_S:
+                looking_s = 0.0
+                if self._wires is not None:
+                    self._wires.look()
+                self.on_wait()
+        self._catch_up(self.now_s)
+
     def _catch_up(self, now_s: float) -> None:
         executor = self._executor
+        executor.settle(now_s)
         while executor.next_s is not None and executor.next_s <= now_s:
             executor.advance_instant()
 
@@ -277,6 +322,15 @@ class Lab:
             self._uncollected[ticket.experiment_id] = ticket
         self._uncollected = dict(sorted(self._uncollected.items(), key=lambda item: item[1].index))
         self._executor.ready = [*outcomes, *self._executor.ready]
+
+
+def _connected(config: LabConfig, *, stamps: bool) -> WireBench | None:
+    """Return the connected devices of a lab file that names some."""
+    if not config.stations:
+        return None
+    from labenv.lab.wire_bench import WireBench
+
+    return WireBench(config, stamps=stamps)
 
 
 def _await(waiting: Coroutine[Any, Any, None]) -> None:

@@ -97,6 +97,19 @@ class Recorder:
         self._sequence += 1
         return moment
 
+    def left_unfinished(self, experiment_id: str, operation: int) -> bool:
+        """Say whether an earlier life began an operation of which no end is recorded.
+
+        Args:
+            experiment_id: Of which experiment.
+            operation: Its index in the plan.
+
+        Returns:
+            True if it did.
+        """
+        began = ("operation_started", experiment_id, operation) in self._known
+        return began and ("operation_finished", experiment_id, operation) not in self._known
+
     def recorded_result(self, experiment: Experiment, started_s: float) -> OperationResult | None:
         """Return what the journal says the waiting operation of an experiment gave.
 

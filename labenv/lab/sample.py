@@ -81,6 +81,11 @@ class BenchSample:
         return self._sample_id
 
     @property
+    def index(self) -> int:
+        """Number of the experiment."""
+        return self._index
+
+    @property
     def lost(self) -> str | None:
         """Why there is nothing left of it, or None."""
         return self._lost

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from labenv_instruments.drivers import load_driver
@@ -11,11 +11,12 @@ from labenv_instruments.twin import InProcessTwin
 from labenv_schemas.errors import InstrumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine
+    from collections.abc import Coroutine, Mapping
 
     from labenv.lab.sample import BenchSample
     from labenv_instruments.instrument import Instrument
     from labenv_schemas.measurement import Measurement
+    from labenv_schemas.proposal import Operation
 
 R = TypeVar("R")
 
@@ -48,6 +49,7 @@ class StationStatus:
         queue_length: Samples waiting for a station of this kind.
         experiment_id: Whose sample is in it; None if it is empty, also while it cools.
         operation: Index in that plan of what it is doing.
+        shows: What its device shows, name to value with unit; empty in process.
     """
 
     name: str
@@ -56,6 +58,7 @@ class StationStatus:
     queue_length: int
     experiment_id: str | None
     operation: int | None
+    shows: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)
@@ -67,17 +70,32 @@ class Station:
         instrument: What stands there.
         free_s: Lab clock from which it is free, s.
         occupant: Index of the experiment whose sample is in it.
+        role: What kind of station it is, where that is not its driver's name.
+        shows: What its device showed when last looked at.
     """
 
     name: str
     instrument: Instrument
     free_s: float = 0.0
     occupant: int | None = None
+    role: str | None = None
+    shows: dict[str, str] = field(default_factory=dict[str, str])
 
     @property
     def kind(self) -> str:
-        """Driver of its instrument."""
-        return self.instrument.kind
+        """What kind of station it is: the name of the driver that it has in process."""
+        return self.role or self.instrument.kind
+
+    def accepts(self, operation: Operation) -> bool:
+        """Whether its device may do an operation; devices of one kind may have other limits.
+
+        Args:
+            operation: One of the kinds that it does, vetted.
+
+        Returns:
+            True if it may.
+        """
+        return True
 
     async def perform(
         self, request: InstrumentRequest, sample: BenchSample
@@ -96,13 +114,26 @@ class Station:
             await instrument.connect()
         if isinstance(instrument, InProcessTwin):
             instrument.load(sample)
-        try:
-            await instrument.prepare(request)
-            await instrument.run()
-            return await instrument.result()  # type: ignore[return-value]
-        finally:
-            if instrument.state is not InstrumentState.IDLE:
-                await instrument.abort()
+        return await carry_out(instrument, request)
+
+
+async def carry_out(instrument: Instrument, request: InstrumentRequest) -> tuple[Measurement, ...]:
+    """Let a connected instrument do an operation, leaving it idle whatever happens.
+
+    Args:
+        instrument: What does it.
+        request: The operation.
+
+    Returns:
+        What was measured.
+    """
+    try:
+        await instrument.prepare(request)
+        await instrument.run()
+        return await instrument.result()  # type: ignore[return-value]
+    finally:
+        if instrument.state is not InstrumentState.IDLE:
+            await instrument.abort()
 
 
 def finish_now(coroutine: Coroutine[Any, Any, R]) -> R:
@@ -173,4 +204,11 @@ def _build(name: str, kind: str, *, stamps: bool) -> Station:
     return Station(name, driver(name, stamps=stamps))
 
 
-__all__ = ["Station", "StationStatus", "build_on_demand", "build_stations", "finish_now"]
+__all__ = [
+    "Station",
+    "StationStatus",
+    "build_on_demand",
+    "build_stations",
+    "carry_out",
+    "finish_now",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema, model_validator
 
@@ -23,8 +23,27 @@ class PolicyConfig(Model):
     )
 
 
+class StationConfig(Model):
+    """A device of the laboratory that is reached over a wire."""
+
+    address: str = Field(
+        min_length=1,
+        description="Driver, place and options, such as 'eurotherm+tcp://10.0.0.5?model=3216'.",
+    )
+    role: str | None = Field(
+        default=None, description="Kind of station it stands at; the driver's own if left out."
+    )
+    limits: JsonObject = Field(
+        default_factory=dict,
+        description="What it may be asked for here, such as {max_temperature: 1200 degC}.",
+    )
+    timeout_s: float = Field(
+        default=2.0, gt=0.0, le=60.0, description="Longest wait for one reply, s of wall time."
+    )
+
+
 class LabConfig(Model):
-    """What the laboratory has; the default is the bench of the material system."""
+    """What the laboratory has; the default is the bench of the material system, in process."""
 
     system: str = Field(default="Ba-Ti-C-O", description="Material system.")
     furnaces: int = Field(default=2, ge=1, le=64, description="Furnaces that work at once.")
@@ -36,6 +55,36 @@ class LabConfig(Model):
     machine_failure_rate: float = Field(
         default=0.0, ge=0.0, le=1.0, description="Chance that an operation fails for the machine."
     )
+    stations: dict[str, StationConfig] = Field(
+        default_factory=dict,
+        description="Devices on wires, by the station's name; none for a laboratory in process.",
+    )
+    hand: str | None = Field(
+        default=None, description="Address of what carries samples between the stations."
+    )
+    clock: Literal["virtual", "wall"] = Field(
+        default="wall",
+        description="Lab time of the stations: the wall's, or, of twins, as fast as they compute.",
+    )
+    speed: float = Field(
+        default=1.0, gt=0.0, le=1e6, description="Lab seconds per wall second; twins only."
+    )
+    dead_man_s: float = Field(
+        default=30.0,
+        ge=1.0,
+        le=3600.0,
+        description="Wall seconds after which devices are made safe when this process is gone.",
+    )
+
+    @model_validator(mode="after")
+    def _stations_need_a_hand(self) -> LabConfig:
+        if self.stations and self.hand is None:
+            raise ValueError("'stations' need a 'hand' that carries samples between them")
+        if self.hand is not None and not self.stations:
+            raise ValueError("a 'hand' needs 'stations'")
+        if self.clock == "virtual" and self.speed != 1.0:
+            raise ValueError("'speed' is for 'clock: wall'; a virtual clock needs none")
+        return self
 
 
 class PublishedOutcome(Model):
