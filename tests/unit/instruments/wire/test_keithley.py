@@ -207,6 +207,17 @@ def test_four_wires_take_the_leads_away_and_reversal_the_thermal_voltages() -> N
     course("keithley_2400", work)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_a_large_thermal_voltage_does_not_matter(name: str) -> None:
+    async def work(bench: Bench, driver: ResistanceRun) -> None:
+        bench.source.circuit._emf_v = 5e-5
+        curve = await bench.measure(driver)
+        error_ohm = curve.resistance_ohm - 1e-2 * curve.temperature_k
+        assert np.abs(error_ohm).max() < 0.2 * 5e-5 / 1e-3
+
+    course(name, work)
+
+
 def test_noise_falls_with_the_integration_time() -> None:
     async def spread(nplc: float) -> float:
         twin: Any = load_twin("keithley_2400")(clock=VirtualClock(), seed=1)
@@ -506,6 +517,19 @@ def test_cancelling_turns_everything_off(name: str, pauses: int) -> None:
         assert bench.cold.safe
         bench.on_pace = None
         assert isinstance(await bench.measure(driver), ResistanceCurve)
+
+    course(name, work)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_making_safe_does_not_give_up_at_the_first_silence(name: str) -> None:
+    async def work(bench: Bench, driver: ResistanceRun) -> None:
+        await driver.connect()
+        await driver.prepare(bench.request())
+        bench.source.faults.add(Fault(FaultKind.SILENT, 0, lasts_requests=4))
+        await driver.abort()
+        assert driver.safe
+        assert bench.source.safe
 
     course(name, work)
 

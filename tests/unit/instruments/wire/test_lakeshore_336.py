@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from labenv_instruments.clock import VirtualClock
+from labenv_instruments.drivers._lakeshore_client import Look, Settling
 from labenv_instruments.drivers.lakeshore_336 import LakeShore336
 from labenv_instruments.faults import FOR_EVER, WIRE_FAULTS, Fault, FaultKind, FaultPlan
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
@@ -111,6 +112,23 @@ def test_reached_means_the_sensor_and_not_the_set_point() -> None:
         assert twin.clock.now_s - before_s > 100.0
 
     course(work, more="?ramp_k_per_min=100")
+
+
+def test_a_sensor_that_happens_to_be_there_while_the_set_point_is_not_counts_for_nothing() -> None:
+    async def work(driver: LakeShore336, _: Lakeshore336Twin) -> None:
+        looks = [Look(290.0, 285.0, True)] * 20 + [Look(290.0, 290.0, False)] * 20
+
+        async def look() -> Look:
+            return looks.pop(0)
+
+        async def wait(_: float) -> None:
+            pass
+
+        driver.client.look = look  # type: ignore[method-assign]
+        await driver.client.settle(290.0, Settling(hold_s=10.0, poll_s=2.0), wait)
+        assert len(looks) == 20 - 6  # five waits of 2 s, and the look after them
+
+    course(work)
 
 
 def test_what_cannot_be_reached_is_given_up() -> None:
