@@ -12,7 +12,6 @@ and a new module in this folder is found without being registered.
 from __future__ import annotations
 
 from labenv_instruments.formats.reading import format_ids, read_measurement, read_measurements
-
 from labenv_instruments.formats.writers import (
     write_nexus,
     write_pdcif,

@@ -26,6 +26,7 @@ from labenv_instruments.formats.scans import (
     TWO_THETA,
     IntensityUnit,
     XrayScan,
+    grid,
     identity,
     radiation_of,
     to_measurement,
@@ -214,7 +215,7 @@ def _positions(
             step = number_or_none(element.findtext("Increment"))
             offset = number_or_none(element.findtext("Reference")) or 0.0
             if start is not None and step:
-                return offset + start + step * np.arange(table.shape[0])
+                return grid(offset + start, step, table.shape[0])
     raise MeasurementFileError(f"{place}: no positions of the {columns.axis} axis; export it as XY")
 
 

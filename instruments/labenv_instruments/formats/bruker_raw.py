@@ -21,6 +21,7 @@ from labenv_instruments.formats.scans import (
     TWO_THETA,
     IntensityUnit,
     XrayScan,
+    grid,
     identity,
     radiation_of,
     to_measurement,
@@ -120,7 +121,7 @@ def _scan(
     known = seconds if 0.0 < seconds < 1e7 else None
     unit, flags = unit_of(intensity, known)
     return XrayScan(
-        positions=start + step * np.arange(intensity.size),
+        positions=grid(start, step, intensity.size),
         intensity=intensity,
         intensity_unit=unit,
         counting_time_s=known,

@@ -23,6 +23,7 @@ from labenv_instruments.formats.containers import fixed_text, leading_float32, u
 from labenv_instruments.formats.scans import (
     TWO_THETA,
     XrayScan,
+    grid,
     identity,
     radiation_of,
     to_measurement,
@@ -155,7 +156,7 @@ def _range(data: bytes, at: int, place: str) -> tuple[XrayScan, int]:
     known = float(f"{seconds:.7g}") if 0.0 < seconds < 1e7 else None
     unit, more = unit_of(intensity, known) if points else ("counts", [])
     scan = XrayScan(
-        positions=start + step * np.arange(points),
+        positions=grid(start, step, points),
         intensity=intensity,
         axis=axis,
         axis_unit="mm" if axis in {"X", "Y", "Z"} else "deg",

@@ -19,6 +19,7 @@ from labenv_instruments.formats.containers import number_or_nan, number_or_none
 from labenv_instruments.formats.scans import (
     TWO_THETA,
     XrayScan,
+    grid,
     identity,
     radiation_of,
     to_measurement,
@@ -173,11 +174,11 @@ def _numbers(
                 f"{place} lists counts without angles, and its header lacks _START or _STEPSIZE; "
                 "there is no 2θ axis, export it with angles"
             )
-        return start + step * np.arange(counts.size), counts
+        return grid(start, step, counts.size), counts
     angles = np.array([number_or_nan(words[0]) for words in part.words])
     counts = np.array([number_or_nan(words[1]) for words in part.words])
     if start is not None and step:
-        exact = start + step * np.arange(angles.size)
+        exact = grid(start, step, angles.size)
         digits = (len(words[0].partition(".")[2]) for words in part.words)
         rounding = np.array([0.5 * 10.0**-n for n in digits])
         if (np.abs(exact - angles) <= rounding * 1.2 + 1e-9).all():

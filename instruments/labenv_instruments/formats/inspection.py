@@ -84,7 +84,7 @@ def inspect_file(path: str | Path) -> dict[str, Any]:
 def _only_columns(
     file: Recognised, table: quantum_design.QuantumDesignTable, why: str
 ) -> dict[str, Any]:
-    """Describe a table that holds neither a resistance nor a static moment."""
+    """Return what a table holds that has neither a resistance nor a static moment."""
     facts, flags = quantum_design.row_times(table)
     warnings = [why.removeprefix(f"{file.source}: "), *(flag.message for flag in flags)]
     stamp, warned = _timestamp(facts, None)

@@ -23,6 +23,7 @@ from labenv_instruments.formats.scans import (
     TWO_THETA,
     IntensityUnit,
     XrayScan,
+    grid,
     identity,
     radiation_of,
     to_measurement,
@@ -171,7 +172,9 @@ def _close(block: _Block, loop: list[str], values: list[str], source: str) -> No
 
 
 def _scan(block: _Block, place: str) -> XrayScan | None:
-    present = [(name, unit) for name, unit in _INTENSITIES if _has_numbers(block, name)]
+    present: list[tuple[str, IntensityUnit]] = [
+        (name, unit) for name, unit in _INTENSITIES if _has_numbers(block, name)
+    ]
     if not present:
         return None
     name, unit = present[0]
@@ -299,7 +302,7 @@ def _range(block: _Block, stage: str, count: int, place: str) -> Floats | None:
         if expected == count:
             return np.linspace(low, high, count)
     if step:
-        return low + step * np.arange(count)
+        return grid(low, step, count)
     return np.linspace(low, float(high or 0.0), count)
 
 

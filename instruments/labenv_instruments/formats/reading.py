@@ -177,7 +177,7 @@ def read_measurement(path: str | Path) -> Measurement:
         f"{first.provenance.get('part', 'the first')}; read_measurements gives all"
     )
     flags = (*first.flags, QualityFlag(code=kind, message=message))
-    return cast("Measurement", first.model_copy(update={"flags": flags}))
+    return first.model_copy(update={"flags": flags})
 
 
 def _has(measurement: Measurement, code: str) -> bool:

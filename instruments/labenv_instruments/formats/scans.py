@@ -140,6 +140,20 @@ def to_measurement(scan: XrayScan, provenance: dict[str, str]) -> Measurement:
     return cast("Measurement", other)
 
 
+def grid(start: float, step: float, count: int) -> Floats:
+    """Return equally spaced positions.
+
+    Args:
+        start: The first.
+        step: From each to the next.
+        count: How many.
+
+    Returns:
+        Shape (count,).
+    """
+    return np.asarray(start + step * np.arange(count), dtype=np.float64)
+
+
 def radiation_of(
     k_alpha1_a: float | None,
     k_alpha2_a: float | None = None,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import TYPE_CHECKING, Literal, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from labenv_instruments.formats.scans import K_ALPHA_A, TWO_THETA
+from labenv_instruments.formats.scans import K_ALPHA_A, TWO_THETA, IntensityUnit
 from labenv_instruments.formats.times import moment_of
 from labenv_schemas.decoding import decode, is_text
 from labenv_schemas.errors import MeasurementFileError
@@ -235,7 +235,7 @@ def _radiation(heading: str) -> tuple[Radiation, list[QualityFlag]]:
 
 def _intensity(
     table: NDArray[np.float64], heading: str
-) -> tuple[Literal["counts", "arbitrary"], NDArray[np.float64], list[QualityFlag]]:
+) -> tuple[IntensityUnit, NDArray[np.float64], list[QualityFlag]]:
     """Return unit and values; with uncertainties, values are rescaled to equivalent counts."""
     intensity = table[:, 1]
     rate = re.search(r"\bcps\b|counts?\s*/\s*s|counts per second", heading, re.IGNORECASE)

@@ -199,8 +199,9 @@ def _values(element: Element, axis: str, count: int, source: str) -> NDArray[np.
     first, last = (element.findtext(f"{end}Position") for end in ("start", "end"))
     if first is None or last is None:
         return None
-    ends = (required_number(text, f"an end of the {axis} axis", source) for text in (first, last))
-    return np.linspace(*ends, count)
+    what = f"an end of the {axis} axis"
+    start, end = (required_number(text, what, source) for text in (first, last))
+    return np.linspace(start, end, count)
 
 
 def _counting_time(
