@@ -109,10 +109,10 @@ def parse_campaign(text: str, source: str = "campaign") -> CampaignConfig:
             if fault.path or not twice  # the model says of the whole file what we say by line
         ]
         faults += [*own, *twice]
-        raise ConfigError(_by_line(faults, located, source)) from None
+        raise ConfigError(by_line(faults, located, source)) from None
     wrong = [*_file_faults(located.data), *unknown_phases(config)]
     if wrong:
-        raise ConfigError(_by_line(wrong, located, source))
+        raise ConfigError(by_line(wrong, located, source))
     return config
 
 
@@ -162,8 +162,17 @@ def _unknown_name(path: tuple[str, ...], name: str, catalogue: PluginCatalogue) 
     return []
 
 
-def _by_line(faults: Sequence[Fault], located: LocatedData, source: str) -> str:
-    """Return the faults, each with its line in the file."""
+def by_line(faults: Sequence[Fault], located: LocatedData, source: str) -> str:
+    """Return faults in words, each with its line in the file.
+
+    Args:
+        faults: What is wrong.
+        located: The file's content, which knows its lines.
+        source: Name of the file.
+
+    Returns:
+        One fault a line, in the file's order.
+    """
     placed = sorted(((located.line(fault.path), fault) for fault in faults), key=_line_first)
     return "\n".join(
         first_lines([

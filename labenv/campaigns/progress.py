@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from labenv.lab import StationStatus
     from labenv.tasks import Result
 
-ProgressKind = Literal["begun", "resumed", "submitted", "result", "finished", "warning"]
+ProgressKind = Literal["begun", "resumed", "submitted", "waiting", "result", "finished", "warning"]
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,12 @@ class CampaignRunner:
             self.has_led = True
             journal = self._store.journal(self.campaign_id)
             past = tuple(journal.events())
-            lab = ReplayedLab(Lab(config.lab, seed=seed, journal=journal), past)
+            world = Lab(config.lab, seed=seed, journal=journal)
+            try:
+                lab = ReplayedLab(world, past)
+            except BaseException:
+                world.close()
+                raise
             session = Session(self._task, lab, budget_of(config, self._task))
             with boundary(PolicyError, f"{policy_label(policy_name(config))} failed to begin"):
                 self._policy.reset(self._task, seed)
@@ -131,6 +136,7 @@ class CampaignRunner:
                 policy=self._policy,
                 on_progress=self._on_progress,
             )
+            lab.world.on_wait = lambda: loop.tell("waiting")
             loop.tell("resumed" if past else "begun")
             changed = self._changes() if past else ""
             if changed:

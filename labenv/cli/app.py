@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from labenv.cli import analyse, catalogue, inspect_file, predict, results, run, validate
+from labenv.cli import analyse, benches, catalogue, inspect_file, predict, results, run, validate
 
 app = typer.Typer(
     name="labenv",
@@ -55,6 +55,8 @@ app.command("analyse", epilog=analyse.EXAMPLES)(analyse.analyse)
 app.command("inspect", epilog=inspect_file.EXAMPLES)(inspect_file.inspect_file)
 app.command("predict", epilog=predict.EXAMPLES)(predict.predict)
 app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
+app.command("twin", epilog=benches.TWIN_EXAMPLES)(benches.twin)
+app.command("stop", epilog=benches.STOP_EXAMPLES)(benches.stop)
 app.command("envs")(catalogue.envs)
 app.command("tasks")(catalogue.tasks)
 app.command("policies")(catalogue.policies)

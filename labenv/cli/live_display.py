@@ -158,8 +158,13 @@ def _panel(progress: Progress) -> RenderableType:
         busy = station.experiment_id is not None
         doing = f"experiment {_number(station.experiment_id)}" if busy else "idle"
         queue = f"{station.queue_length} waiting" if station.queue_length else ""
+        shows = ", ".join(f"{name} {value}".strip() for name, value in station.shows.items())
         stations.add_row(
-            Text("●" if busy else "○", style="green" if busy else "dim"), station.name, doing, queue
+            Text("●" if busy else "○", style="green" if busy else "dim"),
+            station.name,
+            doing,
+            queue,
+            Text(shows, style="dim"),
         )
     parts: list[RenderableType] = [facts]
     if progress.limit:

@@ -31,6 +31,7 @@ EXAMPLES = examples(
     "labenv run examples/batio3.yaml",
     "labenv run my.yaml --policy sobol --experiments 20 --seed 3",
     "labenv run my.yaml --store postgresql://me@host/lab --report my.html",
+    "labenv run my.yaml --lab examples/twin_bench.yaml",
     "labenv run --resume latest",
 )
 _LARGEST_SEED = 2**63 - 1
@@ -55,6 +56,10 @@ def run(  # noqa: PLR0913 - one parameter an option
         int | None,
         typer.Option(min=0, max=_LARGEST_SEED, metavar="S", help="Another seed."),
     ] = None,
+    lab: Annotated[
+        Path | None,
+        typer.Option(metavar="LAB.yaml", help="Run on the devices, or twins, of a lab file."),
+    ] = None,
     store: StoreOption = DEFAULT_STORE,
     resume: Annotated[
         str | None,
@@ -69,12 +74,12 @@ def run(  # noqa: PLR0913 - one parameter an option
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Run a campaign on the simulated laboratory and write its report."""
+    """Run a campaign on the simulated laboratory, or on devices, and write its report."""
     from labenv.campaigns.setup import check_campaign
     from labenv.cli.reports import check_report_path, report_path, save_report
 
     overrides = {"policy": policy, "experiments": experiments, "seed": seed, "goal": goal}
-    config = _config(campaign, resume, overrides)
+    config = _config(campaign, resume, overrides, lab)
     if config is not None:
         check_campaign(config)
     if report is not None:
@@ -89,7 +94,7 @@ def run(  # noqa: PLR0913 - one parameter an option
 
 
 def _config(
-    campaign: Path | None, resume: str | None, overrides: dict[str, Any]
+    campaign: Path | None, resume: str | None, overrides: dict[str, Any], lab: Path | None
 ) -> CampaignConfig | None:
     """Return the campaign asked for; None when it is the store that knows it.
 
@@ -97,6 +102,7 @@ def _config(
         campaign: The file that was named, if any.
         resume: The campaign to go on with, if any.
         overrides: Options that replace settings of the file.
+        lab: The lab file that replaces the campaign's laboratory, if any.
 
     Returns:
         The campaign.
@@ -107,6 +113,7 @@ def _config(
     from labenv.campaigns import load_campaign, with_overrides
 
     given = [f"--{name}" for name, value in overrides.items() if value is not None]
+    given += [] if lab is None else ["--lab"]
     if resume is not None:
         if given:
             raise ConfigError(
@@ -117,7 +124,12 @@ def _config(
         raise ConfigError(
             "name a campaign file, such as examples/batio3.yaml, or a campaign with --resume"
         )
-    return with_overrides(load_campaign(campaign), **overrides)
+    config = with_overrides(load_campaign(campaign), **overrides)
+    if lab is None:
+        return config
+    from labenv.campaigns.lab_file import load_lab
+
+    return config.model_copy(update={"lab": load_lab(lab, system=config.lab.system)})
 
 
 def _run(

@@ -7,6 +7,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from labenv.lab.bench_lock import BenchLock
 from labenv.lab.portal import Portal
 from labenv.lab.stations import Station, carry_out
 from labenv_instruments.clock import VirtualClock, WallClock
@@ -139,6 +140,8 @@ class WireBench:
         ]
         self._watchdog: Watchdog | None = None
         self._begun = False
+        self._lock = BenchLock(config.hand or "")
+        self._lock.take()
         self.portal = Portal()
         try:
             self.portal.run(self._connect())
@@ -198,6 +201,7 @@ class WireBench:
         if self._watchdog is not None:
             self._watchdog.dismiss()
         self.portal.close()
+        self._lock.release()
 
     # ------------------------------------------------------------------------------------ inside
 

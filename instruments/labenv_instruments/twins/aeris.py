@@ -103,6 +103,8 @@ class AerisTwin(WireTwin):
         if "folder" not in self.options:
             self._own_folder = TemporaryDirectory(prefix="labenv-aeris-")
             self.options["folder"] = self._own_folder.name
+        else:
+            Path(self.options["folder"]).mkdir(parents=True, exist_ok=True)
         return await super().start(host, port)
 
     async def close(self) -> None:

@@ -1,0 +1,78 @@
+"""The lab file: which devices there are, where they are, and what they may be asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from labenv.campaigns.config_file import by_line
+from labenv.campaigns.text_files import read_text_file
+from labenv.campaigns.yaml_lines import parse_yaml
+from labenv_instruments.limits import DeviceLimits
+from labenv_instruments.wire.address import parse_address
+from labenv_schemas.campaign import LabConfig
+from labenv_schemas.errors import ConfigError
+from labenv_schemas.faults import Fault, explain
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def load_lab(path: Path, *, system: str | None = None) -> LabConfig:
+    """Read a lab file.
+
+    Args:
+        path: A YAML file with what a campaign file has under ``lab``.
+        system: Material system if the file names none.
+
+    Returns:
+        The laboratory.
+
+    Raises:
+        ConfigError: If the file cannot be read or does not fit; every fault is named with its line.
+    """
+    source = str(path)
+    located = parse_yaml(read_text_file(path, "lab file"), source)
+    if not isinstance(located.data, dict):
+        raise ConfigError(f"{source}: a lab file is a list of keys, such as 'stations:'")
+    data: dict[str, Any] = dict(located.data)
+    if system is not None:
+        data.setdefault("system", system)
+    try:
+        config = LabConfig.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(by_line(explain(error, LabConfig, data), located, source)) from None
+    faults = _faults(config)
+    if faults:
+        raise ConfigError(by_line(faults, located, source))
+    return config
+
+
+def _faults(config: LabConfig) -> list[Fault]:
+    """Return addresses that are none, drivers that do not exist and limits that limit nothing."""
+    from labenv_instruments.drivers import load_driver
+
+    faults: list[Fault] = []
+    for name, station in config.stations.items():
+        place = ("stations", name)
+        try:
+            address = parse_address(station.address)
+            load_driver(address.driver or "")
+        except (ConfigError, LookupError) as error:
+            faults.append(Fault((*place, "address"), f"stations.{name}.address", str(error)))
+        try:
+            DeviceLimits.model_validate(station.limits)
+        except ValidationError as error:
+            faults += [
+                Fault(
+                    (*place, "limits", *fault.path),
+                    f"stations.{name}.limits.{fault.place}",
+                    fault.message,
+                )
+                for fault in explain(error, DeviceLimits, station.limits)
+            ]
+    return faults
+
+
+__all__ = ["load_lab"]
