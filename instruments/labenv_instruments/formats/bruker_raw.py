@@ -212,11 +212,9 @@ def _version_3(data: bytes, source: str) -> Iterator[XrayScan]:
         place = f"{source}: range {number}"
         scan, at = _range_3(data, at, place)
         scan.part, scan.sample_id = f"range {number}", fixed_text(data, 326, 60) or None
-        scan.started, scan.radiation = started, scan.radiation or light
+        scan.started, scan.radiation = started, light or scan.radiation
         scan.goniometer_radius_m = short(radius_mm) * 1e-3 if 1.0 < radius_mm < 1e4 else None
         scan.flags += [*_status_flags(int(status)), *order_flags(started)]
-        if light is not None:
-            scan.radiation = light
         yield scan
     _ended(data, at, source)
 

@@ -85,8 +85,8 @@ def read(data: bytes, source: str) -> tuple[Measurement, ...]:
         MeasurementFileError: If the file is cut off, or a header contradicts itself.
     """
     about, scans = _About(), list[XrayScan]()
-    at = _FIRST_SEGMENT
-    while at < len(data) and any(data[at:]):
+    at, end = _FIRST_SEGMENT, len(data.rstrip(b"\x00"))
+    while at < end:
         kind, length = (int(v) for v in unpack(data, "<II", at, "a segment", source))
         if kind in _RANGE_MARKS:
             place = f"{source}: range {len(scans) + 1}"

@@ -90,7 +90,7 @@ def _ranges(text: str, source: str) -> list[_Range]:
     header: dict[str, str] = {}
     ranges: list[_Range] = []
     current: _Range | None = None
-    peaks = False
+    peaks = begun = False
     for number, raw in enumerate(text.splitlines(), 1):
         line = raw.strip()
         if not line or line.startswith(";"):
@@ -99,8 +99,10 @@ def _ranges(text: str, source: str) -> list[_Range]:
         if _MARK.match(line):
             current, peaks = _Range(line, dict(header), number), False
             ranges.append(current)
+            begun = False
         elif key:
             header[key[1].upper()], current = key[2].strip().strip("'\""), None
+            begun = begun or key[1].upper() == "DRIVE"
         elif line.startswith(("_D-I", "_2THETA-I")):  # a list of peaks, no scan
             current, peaks = None, True
         elif line.startswith("_"):
@@ -114,6 +116,11 @@ def _ranges(text: str, source: str) -> list[_Range]:
             raise MeasurementFileError(
                 f"{source}: line {number} stands outside any block of counts: {line[:40]!r}"
             )
+    if begun and ranges and not peaks:
+        raise MeasurementFileError(
+            f"{source}: a range begins behind the last block of counts, but has none; the file is "
+            "cut off, export it again"
+        )
     return ranges
 
 

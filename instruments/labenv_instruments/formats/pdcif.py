@@ -77,7 +77,9 @@ def matches(data: bytes) -> bool:
     if not is_text(data):
         return False
     plain = data.replace(b"\x00", b"").lower() if b"\x00" in data[:200] else data.lower()
-    return bool(re.search(rb"^\s*data_", plain, re.MULTILINE)) and any(m in plain for m in _MARKS)
+    return bool(
+        re.search(rb"^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*data_", plain, re.MULTILINE)
+    ) and any(m in plain for m in _MARKS)
 
 
 def read(data: bytes, source: str) -> tuple[Measurement, ...]:

@@ -73,8 +73,19 @@ def read(data: bytes, source: str) -> tuple[Measurement, ...]:
     text, encoding = _decoded(data)
     provenance = {"file": source, "format": NAME, "encoding": encoding}
     found: list[Measurement] = []
-    for number, block in enumerate(_blocks(text, source), 1):
+    blocks = _blocks(text, source)
+    headers = text.count("*RAS_HEADER_START")
+    if headers > len(blocks) > 0:
+        raise MeasurementFileError(
+            f"{source}: {headers} scans begin but {len(blocks)} have points; the file is cut off, "
+            "export it again"
+        )
+    ends = "*RAS_DATA_END" in text or "*RAS_DATA_START" not in text
+    for number, block in enumerate(blocks, 1):
         scan = _scan(block, f"{source}: scan {number}")
+        if not ends:
+            message = "*RAS_DATA_END is missing; whole scans may be missing behind the last"
+            scan.flags.append(QualityFlag(code="end_missing", message=message))
         scan.part = f"scan {number}"
         found.append(to_measurement(scan, provenance))
     if not found:
@@ -249,7 +260,7 @@ def _count_flags(block: _Block, place: str) -> list[QualityFlag]:
         place: File and scan, for messages.
 
     Returns:
-        Flags for rows that were commented out, and for an end that is missing though no row is.
+        A flag for rows that were commented out.
 
     Raises:
         MeasurementFileError: If there are not as many rows as declared, or the file ends among
@@ -267,9 +278,6 @@ def _count_flags(block: _Block, place: str) -> list[QualityFlag]:
             f"{place} ends without *RAS_INT_END; the file is cut off, export it again"
         )
     flags: list[QualityFlag] = []
-    if not block.closed:
-        message = "*RAS_INT_END is missing, though every declared point is there"
-        flags.append(QualityFlag(code="end_missing", message=message))
     if block.commented:
         message = f"{block.commented} points are commented out and left out"
         flags.append(QualityFlag(code="rows_skipped", message=message))
