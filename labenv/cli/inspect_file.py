@@ -29,7 +29,7 @@ def inspect_file(
     ],
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Show what a measurement file holds: scans, axes, wavelengths, times, channels, warnings."""
+    """Show what a measurement file holds."""
     from labenv_instruments.formats.inspection import inspect_file as inspected
 
     told = inspected(file)

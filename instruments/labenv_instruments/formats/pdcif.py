@@ -62,6 +62,7 @@ _OTHER_AXES = (
     ("_pd_proc_energy_incident", "incident energy", "eV"),
     ("_pd_proc_recip_len_q", "scattering vector", "1/angstrom"),
 )
+_HEADING = re.compile(rb"^(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?\s*data_", re.MULTILINE)
 _MARKS = (b"_pd_meas_", b"_pd_proc_", b"_pd_meas.", b"_pd_proc.", b"_pd_data.")
 
 
