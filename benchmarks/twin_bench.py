@@ -150,20 +150,21 @@ class Rig:
         kind: Any = load_driver(self.pair.driver)
         self.driver = kind(address, pace=self._pace, timeout_s=TIMEOUT_S, stamps=False)
 
-    async def run(self, sample: StillSample) -> tuple[str, list[np.ndarray]]:
-        """Do the pair's operation, and return whose numbers came and the numbers."""
+    async def run(self, sample: StillSample) -> tuple[str, list[np.ndarray], bool]:
+        """Do the operation; return whose numbers came, the numbers, and whether they are flagged."""
         await self.driver.connect()
         if self.pair.operation is None:
             shown_k = await self.driver.hold(290.0)
             await self.driver.abort()
-            return sample.sample_id, [np.array([shown_k])]
+            return sample.sample_id, [np.array([shown_k])], False
         self.twins[0].unload()
         self.twins[0].load(sample, {"operation": self.pair.operation, **self.pair.settings})
         await self.driver.prepare(InstrumentRequest(self.pair.operation, sample.sample_id))
         await self.driver.run()
         measured = await self.driver.result()
         whose = {m.sample_id for m in measured}
-        return ",".join(map(str, whose)), [n for m in measured for n in numbers(m)]
+        flagged = any(m.flags or m.kind == "unmeasured" for m in measured)
+        return ",".join(map(str, whose)), [n for m in measured for n in numbers(m)], flagged
 
     async def close(self) -> None:
         """Let everything go."""
@@ -200,8 +201,8 @@ class Trial(NamedTuple):
         name: Of the pair.
         kind: Of the fault.
         met: Whether the fault came to pass.
-        ended: ``right``, ``error``, ``wrong``, ``hang``, ``crash``, or ``told``: a furnace was
-            for a while hotter than it should have been, and its numbers say so.
+        ended: ``right``, ``error``, ``wrong``, ``hang``, ``crash``, or ``told``: the numbers
+            differ and say so, by a flag, or as the true peak of a furnace that became too hot.
         said: What the error said.
         safe: Whether the devices were safe after `abort`, and whether without the fault's going.
         next_right: Whether the next run gave the right numbers of the next sample.
@@ -236,7 +237,7 @@ async def reference(pair: Pair) -> Expected:
         await rig.start()
         try:
             sample = Bar("sample-1", seed=5)
-            _, values = await rig.run(sample)
+            _, values, _ = await rig.run(sample)
             return Expected(values, rig.failing.faults.requests, Counter(sample.done))
         finally:
             await rig.close()
@@ -263,9 +264,10 @@ async def _tried(name: str, rig: Rig, kind: FaultKind, expected: Expected) -> Tr
     sample, said, began_s = Bar("sample-1", seed=5), "", time.perf_counter()
     try:
         async with asyncio.timeout(HANG_S):
-            whose, values = await rig.run(sample)
+            whose, values, flagged = await rig.run(sample)
         right = same(values, expected.values, rig.pair.tolerance) and whose == "sample-1"
-        told = sample.peak_k > 0.0 and same(values, [np.array(sample.peak_k)], rig.pair.tolerance)
+        hotter = [np.array(sample.peak_k)] if sample.peak_k else []
+        told = flagged or (bool(hotter) and same(values[:1], hotter, rig.pair.tolerance))
         ended = "right" if right else "told" if told and whose == "sample-1" else "wrong"
         said = "" if right else _difference(values, expected.values)
     except TimeoutError:
@@ -300,7 +302,7 @@ async def _next_is_right(rig: Rig, expected: Expected) -> bool:
     sample = Bar("sample-2", seed=5)
     try:
         async with asyncio.timeout(HANG_S):
-            whose, values = await rig.run(sample)
+            whose, values, _ = await rig.run(sample)
     except (InstrumentError, TimeoutError):
         return False
     return whose == "sample-2" and same(values, expected.values, rig.pair.tolerance)
