@@ -151,7 +151,7 @@ class Rig:
         self.driver = kind(address, pace=self._pace, timeout_s=TIMEOUT_S, stamps=False)
 
     async def run(self, sample: StillSample) -> tuple[str, list[np.ndarray], bool]:
-        """Do the operation; return whose numbers came, the numbers, and whether they are flagged."""
+        """Do the operation; return whose numbers came, the numbers, and whether flagged."""
         await self.driver.connect()
         if self.pair.operation is None:
             shown_k = await self.driver.hold(290.0)
