@@ -9,16 +9,55 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from typing import TYPE_CHECKING, Any, TypeVar
+from concurrent import futures
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from labenv_schemas.errors import InstrumentError
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine
-    from concurrent.futures import Future
 
 R = TypeVar("R")
 _CLOSING_S = 30.0
+
+
+class Job(Generic[R]):
+    """A coroutine that runs in a portal.
+
+    Unlike the future of `asyncio.run_coroutine_threadsafe`, it is done when the coroutine has
+    ended, also after a cancellation: a device is safe then.
+
+    Attributes:
+        future: What it gave; for waiting and reading only.
+    """
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, R]) -> None:
+        self.future: Future[R] = Future()
+        self._loop = loop
+        self._task: asyncio.Task[R] | None = None
+        loop.call_soon_threadsafe(self._begin, work)
+
+    def cancel(self) -> None:
+        """Cancel it, without waiting for its end."""
+        self._loop.call_soon_threadsafe(self._cancel)
+
+    def _begin(self, work: Coroutine[Any, Any, R]) -> None:
+        task = self._loop.create_task(work)
+        task.add_done_callback(self._end)
+        self._task = task
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+
+    def _end(self, task: asyncio.Task[R]) -> None:
+        if task.cancelled():
+            self.future.set_exception(InstrumentError("the operation was stopped"))
+        elif (error := task.exception()) is not None:
+            self.future.set_exception(error)
+        else:
+            self.future.set_result(task.result())
 
 
 class Portal:
@@ -34,14 +73,14 @@ class Portal:
         """Whether coroutines can be run."""
         return self._thread.is_alive() and not self._loop.is_closed()
 
-    def submit(self, work: Coroutine[Any, Any, R]) -> Future[R]:
+    def submit(self, work: Coroutine[Any, Any, R]) -> Job[R]:
         """Begin a coroutine.
 
         Args:
             work: The coroutine.
 
         Returns:
-            What it will give; cancelling it cancels the coroutine.
+            The job.
 
         Raises:
             InstrumentError: If the portal is closed.
@@ -49,7 +88,7 @@ class Portal:
         if not self.is_open:
             work.close()
             raise InstrumentError("the laboratory's connections are closed")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        return Job(self._loop, work)
 
     def run(self, work: Coroutine[Any, Any, R]) -> R:
         """Run a coroutine to its end.
@@ -63,11 +102,13 @@ class Portal:
         Raises:
             BaseException: Whatever it raised; an interrupt of the caller cancels it first.
         """
-        future = self.submit(work)
+        job = self.submit(work)
         try:
-            return future.result()
+            return job.future.result()
         except BaseException:
-            future.cancel()
+            if not job.future.done():
+                job.cancel()
+                futures.wait([job.future], _CLOSING_S)
             raise
 
     def close(self) -> None:
@@ -85,10 +126,11 @@ class Portal:
             for task in left:
                 task.cancel()
             self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
+            self._loop.run_until_complete(asyncio.sleep(0.01))  # transports close a little later
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.run_until_complete(self._loop.shutdown_default_executor())
         finally:
             self._loop.close()
 
 
-__all__ = ["Portal"]
+__all__ = ["Job", "Portal"]

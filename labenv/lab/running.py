@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 from labenv_schemas.errors import InstrumentError, boundary
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
     from labenv.lab.experiment import Experiment
+    from labenv.lab.portal import Job
     from labenv_schemas.measurement import Measurement
 
 _STOPPING_S = 15.0  # of wall time, for a device to be made safe
@@ -21,12 +20,13 @@ class Running:
 
     Args:
         experiment: Whose.
-        future: What the device will give.
+        job: What the device does.
     """
 
-    def __init__(self, experiment: Experiment, future: Future[tuple[Measurement, ...]]) -> None:
+    def __init__(self, experiment: Experiment, job: Job[tuple[Measurement, ...]]) -> None:
         self.experiment = experiment
-        self.future = future
+        self._job = job
+        self.future = job.future
 
     def done(self) -> bool:
         """Say whether it has ended.
@@ -41,24 +41,17 @@ class Running:
         try:
             futures.wait([self.future])
         except BaseException:
-            self.future.cancel()
+            self.cancel()
             raise
 
     def result(self) -> tuple[Measurement, ...]:
-        """Return what was measured.
-
-        Raises:
-            InstrumentError: If the device failed, or the operation was cancelled under our hands.
-        """
-        try:
-            with boundary(InstrumentError, "operation"):
-                return self.future.result()
-        except futures.CancelledError:
-            raise InstrumentError("the operation was stopped") from None
+        """Return what was measured; raises what the device's failure was."""
+        with boundary(InstrumentError, "operation"):
+            return self.future.result()
 
     def cancel(self) -> None:
         """Stop it, and wait until its device is safe."""
-        self.future.cancel()
+        self._job.cancel()
         futures.wait([self.future], _STOPPING_S)
 
 

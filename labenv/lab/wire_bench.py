@@ -92,6 +92,8 @@ class WireStation(Station):
             InstrumentError: If the device or the hand fails, or another sample was measured.
         """
         await self.driver.connect()
+        if self.driver.state is not InstrumentState.IDLE:  # it could not be made safe before
+            await self.driver.abort()
         name = request.sample_id
         await self.hand.load(self.name, name, sample.index, _settings(request.operation))
         try:
@@ -135,6 +137,7 @@ class WireBench:
         self.live = config.clock == "wall"
         self.clock: Clock = WallClock(config.speed) if self.live else VirtualClock()
         self.hand = Hand(config.hand or "")
+        self._now_s: dict[str, float] = {}  # of each station's own virtual time
         self.stations = [
             self._station(name, station, stamps=stamps) for name, station in config.stations.items()
         ]
@@ -191,7 +194,7 @@ class WireBench:
     def look(self) -> None:
         """Read what every device shows, for a person; a device that does not answer shows that."""
         with contextlib.suppress(InstrumentError, TimeoutError):
-            self.portal.submit(self._look()).result(_READING_S * 2.0)
+            self.portal.submit(self._look()).future.result(_READING_S * 2.0)
 
     def close(self) -> None:
         """Make every device safe and let it go; twice is fine."""
@@ -224,6 +227,7 @@ class WireBench:
             limits=limits,
             timeout_s=config.timeout_s,
             pace=self._pace(name),
+            lab_clock=self._lab_clock(name),
             stamps=stamps,
         )
         return WireStation(name, instrument, role=config.role or driver.role, hand=self.hand)
@@ -235,20 +239,24 @@ class WireBench:
             await asyncio.sleep(lab_s / speed)
 
         async def at_once(lab_s: float) -> None:
-            await self.hand.ask("advance", {"station": station, "lab_s": lab_s})
+            reply = await self.hand.ask("advance", {"station": station, "lab_s": lab_s})
+            self._now_s[station] = float(reply["now_s"])
 
         return on_the_wall if self.live else at_once
 
+    def _lab_clock(self, station: str) -> Callable[[], float]:
+        if self.live:
+            return lambda: self.clock.now_s
+        return lambda: self._now_s.get(station, 0.0)
+
     async def _connect(self) -> None:
         simulated = bool((await self.hand.hello()).get("simulated"))
-        found = await asyncio.gather(
-            *(station.driver.connect() for station in self.stations), return_exceptions=True
-        )
-        faults = [
-            f"{station.name}: {error}"
-            for station, error in zip(self.stations, found, strict=True)
-            if isinstance(error, BaseException)
-        ]
+        faults: list[str] = []
+        for station in self.stations:  # one by one: a driver may import its library here
+            try:
+                await station.driver.connect()
+            except LabEnvError as error:
+                faults.append(f"{station.name}: {error}")
         if faults:
             raise InstrumentError("devices do not answer: " + "; ".join(faults))
         if not simulated and (self.config.clock == "virtual" or self.config.speed != 1.0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from labenv_instruments import driver_names, load_driver
+from labenv_instruments import InProcessTwin, driver_names, load_driver
 from labenv_instruments.testing import InstrumentContract
 
 DOSE = {"op": "dose", "precursors": [{"substance": "BaCO3", "mass": "1 g"}]}
@@ -74,7 +74,10 @@ EXAMPLES = {
 }
 
 
-@pytest.mark.parametrize("name", driver_names())
+IN_PROCESS = [name for name in driver_names() if issubclass(load_driver(name), InProcessTwin)]
+
+
+@pytest.mark.parametrize("name", IN_PROCESS)
 def test_every_driver_is_held_to_the_contract(name):
     assert name in EXAMPLES, f"add requests for {name} to EXAMPLES: good ones and bad ones"
 
@@ -93,5 +96,5 @@ def suite(name):
     return Suite
 
 
-for _name in driver_names():
+for _name in IN_PROCESS:
     globals()[f"Test_{_name}"] = suite(_name)

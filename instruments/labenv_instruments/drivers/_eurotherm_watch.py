@@ -132,14 +132,20 @@ class PassedTime:
 
     It waits for lab time, and exchanges with the device take wall time. On the wall's clock, also a
     sped-up one, lab time passes in both; in virtual time only while waiting, which then takes no
-    time at all. So there is a least and a most.
+    time at all. So there is a least and a most, unless there is a clock that tells.
 
     Args:
         wait: Waits for lab time, s.
+        lab_clock: Returns the lab time, s, if anybody knows it.
     """
 
-    def __init__(self, wait: Callable[[float], Awaitable[None]]) -> None:
-        self._wait = wait
+    def __init__(
+        self,
+        wait: Callable[[float], Awaitable[None]],
+        lab_clock: Callable[[], float] | None = None,
+    ) -> None:
+        self._wait, self._lab_clock = wait, lab_clock
+        self._began_lab_s = 0.0 if lab_clock is None else lab_clock()
         self._began_s = time.monotonic()
         self._waited_s = self._fastest = 0.0
 
@@ -158,11 +164,15 @@ class PassedTime:
     @property
     def least_s(self) -> float:
         """The least that has passed, s."""
+        if self._lab_clock is not None:
+            return self._lab_clock() - self._began_lab_s
         return max(self._waited_s, time.monotonic() - self._began_s)
 
     @property
     def most_s(self) -> float:
         """The most that has passed, s."""
+        if self._lab_clock is not None:
+            return self._lab_clock() - self._began_lab_s
         if self._fastest > _VIRTUAL:
             return self._waited_s
         # A wait may last longer than it should, never shorter, so the fastest tells the speed; on

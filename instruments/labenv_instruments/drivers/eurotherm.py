@@ -195,7 +195,7 @@ class EurothermFurnace(WireDriver):
         watch = FiringWatch(program, look.pv_c, poll_s, self.where)
         await self._arm(self._dead_man_s)
         await self._start()
-        clock = PassedTime(self.wait)
+        clock = PassedTime(self.wait, self.lab_clock)
         while True:
             due = [mark - clock.least_s for mark in marks]
             await clock.pause(min([poll_s, *(left for left in due if left > _SHORTEST_S)]))

@@ -89,6 +89,8 @@ class AerisTwin(WireTwin):
         self._job: _Job | None = None
         self._lost = False
         self._last_file: bytes | None = None
+        if "folder" in self.options:
+            Path(self.options["folder"]).mkdir(parents=True, exist_ok=True)
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen, and have a folder to write into.
@@ -103,8 +105,6 @@ class AerisTwin(WireTwin):
         if "folder" not in self.options:
             self._own_folder = TemporaryDirectory(prefix="labenv-aeris-")
             self.options["folder"] = self._own_folder.name
-        else:
-            Path(self.options["folder"]).mkdir(parents=True, exist_ok=True)
         return await super().start(host, port)
 
     async def close(self) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from abc import abstractmethod
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -43,6 +44,8 @@ class WireDriver(Instrument):
         timeout_s: Longest wait for one reply, s of wall time.
         pace: Awaited with the lab seconds to wait between looks at the device; None waits on the
             wall clock.
+        lab_clock: Returns the lab time of the device, s; None where a driver can only count what
+            it waits.
         stamps: Whether measurements carry the wall clock's time.
 
     Attributes:
@@ -59,7 +62,7 @@ class WireDriver(Instrument):
     option_help: ClassVar[Mapping[str, str]] = {}
     driver_version: ClassVar[str] = "1"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a laboratory decides of a device
         self,
         address: str | Address,
         station: str = "",
@@ -67,6 +70,7 @@ class WireDriver(Instrument):
         limits: DeviceLimits | None = None,
         timeout_s: float = 2.0,
         pace: Pace | None = None,
+        lab_clock: Callable[[], float] | None = None,
         stamps: bool = True,
     ) -> None:
         super().__init__()
@@ -77,6 +81,7 @@ class WireDriver(Instrument):
         self.timeout_s = timeout_s
         self._station = station or self.kind
         self._pace: Pace = pace or asyncio.sleep
+        self.lab_clock = time.monotonic if pace is None and lab_clock is None else lab_clock
         self._stamps = stamps
         self._request: InstrumentRequest | None = None
         self._measured: tuple[MeasurementBase, ...] = ()

@@ -11,15 +11,16 @@ import numpy as np
 import pytest
 
 import labenv_instruments
-from labenv_instruments import InProcessTwin, drivers
+from labenv_instruments import InProcessTwin, drivers, twins
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
 from labenv_instruments.testing import StillSample
 from labenv_instruments.trusted import trusted
+from labenv_instruments.wire import WireDriver
 from labenv_schemas import Diffractogram, Outcome
 from labenv_schemas.errors import InstrumentError, SimulatorError, UnknownPluginError
 from labenv_schemas.proposal import Measure
 
-NAMES = (
+IN_PROCESS = (
     "analytical_balance",
     "ball_mill",
     "cryostat",
@@ -31,6 +32,17 @@ NAMES = (
     "powder_diffractometer",
     "tube_furnace",
 )
+ON_WIRES = (
+    "aeris",
+    "bench_hand",
+    "eurotherm",
+    "keithley_2400",
+    "keithley_6221",
+    "lakeshore_336",
+    "mt_sics",
+    "multipyvu",
+)
+NAMES = tuple(sorted(IN_PROCESS + ON_WIRES))
 
 
 @pytest.fixture
@@ -56,8 +68,17 @@ def test_the_drivers_are_those_in_the_folder():
         assert drivers.load_driver(name).kind == name
 
 
+def test_every_driver_on_a_wire_has_a_twin_and_a_place_in_a_lab():
+    assert twins.twin_names() == ON_WIRES
+    for name in ON_WIRES:
+        driver = drivers.load_driver(name)
+        assert issubclass(driver, WireDriver)
+        assert twins.load_twin(name).driver == name
+        assert not driver.operations or driver.role in IN_PROCESS
+
+
 def test_an_unknown_driver_names_those_there_are():
-    with pytest.raises(UnknownPluginError, match="ball_mill, cryostat, dosing_balance"):
+    with pytest.raises(UnknownPluginError, match="aeris, analytical_balance, ball_mill"):
         drivers.load_driver("robot")
 
 
