@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from labenv.lab.twin_world import new_world
@@ -43,6 +44,8 @@ class TwinBench:
             address = parse_address(station.address)
             if address.driver is None:
                 raise ConfigError(f"station {name}: address {address} names no driver")
+            if "folder" in address.options:  # that device and computer share
+                Path(address.options["folder"]).mkdir(parents=True, exist_ok=True)
             clock = VirtualClock() if config.clock == "virtual" else WallClock(config.speed)
             kind: type[WireTwin] = load_twin(address.driver)
             twin = kind(name, clock=clock, seed=seed + number, options=address.options)

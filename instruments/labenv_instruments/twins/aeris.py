@@ -89,8 +89,6 @@ class AerisTwin(WireTwin):
         self._job: _Job | None = None
         self._lost = False
         self._last_file: bytes | None = None
-        if "folder" in self.options:
-            Path(self.options["folder"]).mkdir(parents=True, exist_ok=True)
 
     async def start(self, host: str = "127.0.0.1", port: int = 0) -> str:
         """Listen, and have a folder to write into.
