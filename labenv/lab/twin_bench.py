@@ -10,10 +10,15 @@ from labenv_instruments.clock import VirtualClock, WallClock
 from labenv_instruments.hand import DEFAULT_PORT
 from labenv_instruments.twins import load_twin
 from labenv_instruments.twins.bench_hand import BenchHandTwin
+from labenv_instruments.twins.keithley_2400 import Keithley2400Twin
+from labenv_instruments.twins.keithley_6221 import Keithley6221Twin
+from labenv_instruments.twins.lakeshore_336 import Lakeshore336Twin
 from labenv_instruments.wire.address import parse_address
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from labenv_instruments.faults import FaultPlan
     from labenv_instruments.wire.address import Address
     from labenv_instruments.wire_twin import WireTwin
@@ -66,9 +71,14 @@ class TwinBench:
         stations: dict[str, StationConfig] = {}
         try:
             hand = await self._listen(self.hand, parse_address(self.config.hand or ""))
+            thermometers = await self._start_thermometers(stations)
             for name, station in self.config.stations.items():
+                if name in stations:
+                    continue
                 address = parse_address(station.address)
                 twin = self.twins[name]
+                if isinstance(twin, Keithley2400Twin | Keithley6221Twin):
+                    _connect(twin, thermometers, name)
                 found = (
                     hand if isinstance(twin, BenchHandTwin) else await self._listen(twin, address)
                 )
@@ -76,7 +86,8 @@ class TwinBench:
         except BaseException:
             await self.close()
             raise
-        return self.config.model_copy(update={"stations": stations, "hand": hand})
+        in_order = {name: stations[name] for name in self.config.stations}
+        return self.config.model_copy(update={"stations": in_order, "hand": hand})
 
     def set_faults(self, station: str, plan: FaultPlan) -> None:
         """Let things go wrong at a station.
@@ -92,10 +103,49 @@ class TwinBench:
         for twin in (*self.twins.values(), self.hand):
             await twin.close()
 
+    async def _start_thermometers(
+        self, stations: dict[str, StationConfig]
+    ) -> dict[str, tuple[Lakeshore336Twin, str]]:
+        """Start the thermometers, which other devices are told the places of.
+
+        Returns:
+            Each with the place at which it listens, by the place that the lab file names.
+        """
+        found: dict[str, tuple[Lakeshore336Twin, str]] = {}
+        for name, station in self.config.stations.items():
+            twin, address = self.twins[name], parse_address(station.address)
+            if isinstance(twin, Lakeshore336Twin):
+                listens = parse_address(await self._listen(twin, address))
+                stations[name] = station.model_copy(update={"address": str(listens)})
+                port = address.port or _usual_port(twin)
+                found[f"{address.host}:{port}"] = (twin, f"{listens.host}:{listens.port}")
+        return found
+
     async def _listen(self, twin: WireTwin, address: Address) -> str:
         port = 0 if self._any_port else address.port or _usual_port(twin)
         host = "127.0.0.1" if self._any_port or address.host == "localhost" else address.host
         return await twin.start(host, port)
+
+
+def _connect(
+    twin: Keithley2400Twin | Keithley6221Twin,
+    thermometers: Mapping[str, tuple[Lakeshore336Twin, str]],
+    name: str,
+) -> None:
+    """Let a current source's twin have the temperature that its thermometer's twin has.
+
+    Raises:
+        ConfigError: If no station of the bench listens where the address says.
+    """
+    wanted = twin.options.get("thermometer", "")
+    if wanted not in thermometers:
+        raise ConfigError(
+            f"station {name}: no thermometer of this bench is at {wanted or '(not said)'}; give "
+            f"its address one of {', '.join(thermometers) or 'none: add a lakeshore_336 station'}"
+        )
+    thermometer, place = thermometers[wanted]
+    twin.thermometer, twin.options["thermometer"] = thermometer, place
+    thermometer.clock = twin.clock  # they are in one cryostat, and one driver lets its time pass
 
 
 def _usual_port(twin: WireTwin) -> int:

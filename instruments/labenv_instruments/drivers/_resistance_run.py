@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from abc import abstractmethod
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from labenv_instruments.instrument import InstrumentRequest
-    from labenv_instruments.limits import DeviceLimits
-    from labenv_instruments.wire.driver import Pace
     from labenv_schemas.measurement import MeasurementBase
     from labenv_schemas.proposal import Operation
 
@@ -90,25 +88,14 @@ class ResistanceRun(WireDriver):
         "cross_section_mm2": "of the bar, mm²",
     }
 
-    def __init__(
-        self,
-        address: str | Address,
-        station: str = "",
-        *,
-        limits: DeviceLimits | None = None,
-        timeout_s: float = 2.0,
-        pace: Pace | None = None,
-        stamps: bool = True,
-    ) -> None:
-        super().__init__(
-            address, station, limits=limits, timeout_s=timeout_s, pace=pace, stamps=stamps
-        )
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as the base
+        super().__init__(*args, **options)
         try:
             self._read_options()
         except ValueError as cause:
             raise ConfigError(f"address {self.address}: {cause}") from None
         self.session = open_session(
-            self.address, self.port, f"{self.kind} at {self._place}", timeout_s
+            self.address, self.port, f"{self.kind} at {self._place}", self.timeout_s
         )
 
     # ------------------------------------------------------------------------- what a source adds

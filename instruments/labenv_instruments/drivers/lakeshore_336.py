@@ -7,7 +7,7 @@ through it, and a person reads it. Its own work is to show what it reads and to 
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from labenv_instruments.drivers._lakeshore_client import (
     LakeShore336Client,
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from labenv_instruments.instrument import InstrumentRequest
     from labenv_instruments.limits import DeviceLimits
-    from labenv_instruments.wire.address import Address
-    from labenv_instruments.wire.driver import Pace
     from labenv_schemas.measurement import MeasurementBase
     from labenv_schemas.proposal import Operation
 
@@ -49,19 +47,8 @@ class LakeShore336(WireDriver):
         "tolerance_k": "how near the sensor must come to the set point, K; 0.1 by default",
     }
 
-    def __init__(
-        self,
-        address: str | Address,
-        station: str = "",
-        *,
-        limits: DeviceLimits | None = None,
-        timeout_s: float = 2.0,
-        pace: Pace | None = None,
-        stamps: bool = True,
-    ) -> None:
-        super().__init__(
-            address, station, limits=limits, timeout_s=timeout_s, pace=pace, stamps=stamps
-        )
+    def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as the base
+        super().__init__(*args, **options)
         try:
             loop = parsed_loop(self.option("input", "A"), self.option("output", "1"))
             self.heater_range = parsed_range(self.option("heater_range", "3"))
@@ -71,7 +58,7 @@ class LakeShore336(WireDriver):
             raise ConfigError(f"address {self.address}: {cause}") from None
         self.settling = Settling(tolerance_k=tolerance_k)
         session = open_session(
-            self.address, self.port, f"lakeshore_336 at {self.address}", timeout_s
+            self.address, self.port, f"lakeshore_336 at {self.address}", self.timeout_s
         )
         self.client = LakeShore336Client(session, *loop)
 

@@ -9,7 +9,7 @@ from labenv.lab import Lab, MemoryJournal
 from labenv_schemas import parse_proposal
 from labenv_schemas.campaign import LabConfig
 from labenv_schemas.errors import ConfigError, InstrumentError
-from tests.unit.lab.wires import running_bench
+from tests.unit.lab.wires import STATIONS, running_bench
 
 HOT = {"target": "1100 degC", "rate": "5 K/min", "hold": "4 h"}
 
@@ -247,4 +247,32 @@ def test_a_resumed_lab_gives_up_what_was_under_way() -> None:
 )
 def test_a_wrong_lab_file_is_refused(settings, message) -> None:
     with pytest.raises((ConfigError, LookupError), match=message), running_bench(**settings):
+        pass
+
+
+@pytest.mark.parametrize("source", ["keithley_2400", "keithley_6221"])
+def test_a_source_has_its_thermometer(source) -> None:
+    where = "tcp://127.0.0.1:{}?thermometer=127.0.0.1:7777"
+    stations = {
+        **{name: STATIONS[name] for name in ("balance", "press")},
+        "thermometer": {"address": "lakeshore_336+tcp://127.0.0.1:7777", "role": "thermometer"},
+        "transport": {"address": f"{source}+{where.format(1394)}"},
+    }
+    operations = plan(measure=False).operations
+    tail = {"op": "measure_resistance", "temperature_min": "100 K", "temperature_max": "110 K",
+            "step": "2 K"}  # fmt: skip
+    proposal = parse_proposal({"operations": [*(operations[n] for n in (0, 2)), tail]})
+    with running_bench(stations=stations, without=tuple(STATIONS)) as bench:
+        (outcome,) = collect(bench.config, [proposal])
+        assert bench.all_safe()
+    assert outcome.status == "ok", outcome.message
+    assert outcome.measurements[-1].kind in {"resistance_curve", "unmeasured"}
+
+
+def test_a_source_without_its_thermometer_is_refused() -> None:
+    stations = {"transport": {"address": "keithley_2400+tcp://127.0.0.1:1?thermometer=h:7777"}}
+    with (
+        pytest.raises(ConfigError, match="no thermometer of this bench is at h:7777"),
+        running_bench(stations=stations),
+    ):
         pass
