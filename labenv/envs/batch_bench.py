@@ -14,9 +14,9 @@ import numpy as np
 
 from labenv.envs.batch_timing import furnace_programs, step_times
 from labenv.lab.bench import scan_grid
-from labenv.lab.executor import REPAIR_S
 from labenv.lab.schedule import PlanTimes
 from labenv.lab.streams import Draws, draw_rows, stream
+from labenv.lab.timing import REPAIR_S
 from labenv.physics.noise import poisson_counts_by_keys
 from labenv.tasks.batch_plan import (
     DoseStep,

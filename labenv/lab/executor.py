@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING
 
 from labenv.lab.experiment import OperationResult
 from labenv.lab.interlocks import DRIVER_OF
-from labenv.lab.running import Running
+from labenv.lab.running import Running, left_behind
 from labenv.lab.stations import Station, StationStatus, build_on_demand, finish_now
 from labenv.lab.streams import stream
-from labenv.lab.timing import cold_again_s, operation_cost, operation_time
+from labenv.lab.timing import REPAIR_S, cold_again_s, operation_cost, operation_time
 from labenv_instruments.instrument import InstrumentRequest
 from labenv_schemas.errors import BoundaryError, ProposalError
 from labenv_schemas.proposal import Heat
@@ -32,9 +32,7 @@ if TYPE_CHECKING:
     from labenv.lab.sample import World
     from labenv.lab.wire_bench import WireBench
     from labenv_schemas.outcome import Outcome, OutcomeStatus
-    from labenv_schemas.proposal import Operation
 
-REPAIR_S = 3600.0  # until a station works again after a failure
 _STATUS_OF: dict[Failure, OutcomeStatus] = {
     "machine": "failed_machine",
     "chemistry": "failed_chemistry",
@@ -153,7 +151,9 @@ class Executor:
         for number in ended:
             running = self._running.pop(number)
             experiment, station = running.experiment, self._stations[number]
-            experiment.result = self._result_of(running, station, now_s)
+            operation = experiment.operations[experiment.position]
+            cost = operation_cost(operation, self._world.bench.shelf)
+            experiment.result = running.ended(station, cost, now_s, now_s)
             station.free_s = experiment.result.free_s
             if station.free_s > now_s:
                 heapq.heappush(self._events, (station.free_s, -1, -1))
@@ -266,7 +266,7 @@ class Executor:
         cost = operation_cost(operation, self._world.bench.shelf)
         if self._recorder.left_unfinished(name, position):
             return OperationResult(
-                now_s, now_s, cost, failure="machine", message=_left(station, operation)
+                now_s, now_s, cost, failure="machine", message=left_behind(station, operation)
             )
         time = operation_time(operation)
         finished_s = now_s + time.duration_s
@@ -279,27 +279,7 @@ class Executor:
             self._running[number] = running
             return None
         running.wait()
-        return self._result_of(running, station, finished_s, now_s + time.occupied_s)
-
-    def _result_of(
-        self, running: Running, station: Station, finished_s: float, free_s: float | None = None
-    ) -> OperationResult:
-        """Return what an operation on a wire gave, now that it has ended."""
-        experiment = running.experiment
-        operation = experiment.operations[experiment.position]
-        cost = operation_cost(operation, self._world.bench.shelf)
-        free_s = finished_s if free_s is None else free_s
-        try:
-            measurements = running.result()
-        except ProposalError as error:
-            return OperationResult(finished_s, free_s, cost, failure="refused", message=str(error))
-        except BoundaryError as error:
-            return OperationResult(
-                finished_s, free_s + REPAIR_S, cost, failure="machine", message=str(error)
-            )
-        lost = getattr(station, "lost", {}).pop(experiment.ticket.index, None)
-        failure: Failure | None = None if lost is None else "chemistry"
-        return OperationResult(finished_s, free_s, cost, measurements, failure, lost)
+        return running.ended(station, cost, finished_s, now_s + time.occupied_s)
 
     def _carry_out(self, experiment: Experiment, station: Station, now_s: float) -> OperationResult:
         operation, sample = experiment.operations[experiment.position], experiment.sample
@@ -396,13 +376,6 @@ class Executor:
         name = experiment.ticket.experiment_id
         self._recorder.record("interlock_refused", name, now_s, lambda: {"message": message})
         self._conclude(experiment, "invalid", message, now_s)
-
-
-def _left(station: Station, operation: Operation) -> str:
-    return (
-        f"the process that drove {station.name} ended during '{operation.op}'; what became of the "
-        "sample is not known, so it is given up; the plan may be proposed again"
-    )
 
 
 def _broke(station: Station) -> str:

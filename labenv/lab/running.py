@@ -5,12 +5,16 @@ from __future__ import annotations
 from concurrent import futures
 from typing import TYPE_CHECKING
 
-from labenv_schemas.errors import InstrumentError, boundary
+from labenv.lab.experiment import OperationResult
+from labenv.lab.timing import REPAIR_S
+from labenv_schemas.errors import BoundaryError, InstrumentError, ProposalError, boundary
 
 if TYPE_CHECKING:
-    from labenv.lab.experiment import Experiment
+    from labenv.lab.experiment import Experiment, Failure
     from labenv.lab.portal import Job
+    from labenv.lab.stations import Station
     from labenv_schemas.measurement import Measurement
+    from labenv_schemas.proposal import Operation
 
 _STOPPING_S = 15.0  # of wall time, for a device to be made safe
 
@@ -44,10 +48,32 @@ class Running:
             self.cancel()
             raise
 
-    def result(self) -> tuple[Measurement, ...]:
-        """Return what was measured; raises what the device's failure was."""
-        with boundary(InstrumentError, "operation"):
-            return self.future.result()
+    def ended(
+        self, station: Station, cost: float, finished_s: float, free_s: float
+    ) -> OperationResult:
+        """Return what it gave, now that it has ended.
+
+        Args:
+            station: Where it was.
+            cost: What it costs.
+            finished_s: Lab clock at its end, s.
+            free_s: Lab clock from which the station is free, if nothing failed, s.
+
+        Returns:
+            The result; a failure of the device is one too.
+        """
+        try:
+            with boundary(InstrumentError, station.name):
+                measurements = self.future.result()
+        except ProposalError as error:
+            return OperationResult(finished_s, free_s, cost, failure="refused", message=str(error))
+        except BoundaryError as error:
+            return OperationResult(
+                finished_s, free_s + REPAIR_S, cost, failure="machine", message=str(error)
+            )
+        lost = getattr(station, "lost", {}).pop(self.experiment.ticket.index, None)
+        failure: Failure | None = None if lost is None else "chemistry"
+        return OperationResult(finished_s, free_s, cost, measurements, failure, lost)
 
     def cancel(self) -> None:
         """Stop it, and wait until its device is safe."""
@@ -55,4 +81,12 @@ class Running:
         futures.wait([self.future], _STOPPING_S)
 
 
-__all__ = ["Running"]
+def left_behind(station: Station, operation: Operation) -> str:
+    """Return what to say of an operation that an earlier life of the lab began and did not end."""
+    return (
+        f"the process that drove {station.name} ended during '{operation.op}'; what became of the "
+        "sample is not known, so it is given up; the plan may be proposed again"
+    )
+
+
+__all__ = ["Running", "left_behind"]

@@ -87,6 +87,9 @@ CRYOSTAT_COST_PER_HOUR = 20.0  # helium and instrument; the magnetometer's too
 WEIGHING_COST, PYCNOMETER_COST_PER_HOUR, MICROSCOPE_COST_PER_HOUR = 0.2, 5.0, 40.0
 _HOUR_S = 3600.0
 
+REPAIR_S = 3600.0
+"""Until a station works again after a failure, s."""
+
 
 class OperationTime(NamedTuple):
     """How long an operation takes.
