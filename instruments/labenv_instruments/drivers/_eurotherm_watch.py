@@ -22,6 +22,7 @@ _LOWEST_C, _HIGHEST_C = -60.0, 2500.0  # no thermocouple of a tube furnace shows
 _JUMP_K, _JUMP_K_PER_S = 40.0, 1.0  # nothing heats or cools faster
 _BEHIND_K, _BEHIND_S = 60.0, 1800.0
 _RISE_K = 15.0  # with no output; overshoot stays below
+_OVER_K = 30.0  # above the programme's peak; a tuned controller overshoots by less
 _OFF_PERCENT, _ON_PERCENT = 0.05, 1.0
 _FROZEN_S, _FROZEN_LOOKS, _FROZEN_SETPOINT_K = 900.0, 20, 30.0
 _OVERRUN_SHARE, _OVERRUN_S = 0.1, 1800.0
@@ -225,6 +226,12 @@ class FiringWatch:
         check_look(look, self._where)
         self._steady.check(most_s, look)
         self.highest_c = max(self.highest_c, look.pv_c)
+        if look.pv_c > self._program.peak_c + _OVER_K:
+            raise InstrumentError(
+                f"{self._where}: {look.pv_c:.0f} degC where the programme goes to "
+                f"{self._program.peak_c:.0f} degC at most: the heater does not obey; the sample was "
+                "fired hotter than asked for"
+            )
         if look.pv_c >= self._program.peak_c - REACHED_WITHIN_K:
             self._at_peak_s += most_s - self._last_s
         self._last_s = most_s

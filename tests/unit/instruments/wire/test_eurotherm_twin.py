@@ -335,3 +335,11 @@ def test_a_furnace_that_does_not_cool_is_found_out(
         return
     with pytest.raises(InstrumentError, match=message):
         follow()
+
+
+def test_a_furnace_hotter_than_its_programme_is_a_failure() -> None:
+    segment = {"target": "900 degC", "rate": "10 K/min", "hold": "1 h"}
+    watch = FiringWatch(program_of(Heat.model_validate({"segments": [segment]})), 25.0, 30.0, "x")
+    assert not watch.look(5000.0, 5000.0, Look(905.0, 900.0, 20.0, 900.0, State.RUN, 0))
+    with pytest.raises(InstrumentError, match="940 degC where the programme goes to 900 degC"):
+        watch.look(5030.0, 5030.0, Look(940.0, 900.0, 0.0, 900.0, State.RUN, 0))
