@@ -72,7 +72,7 @@ def analyse(  # noqa: PLR0913 - one parameter an option
     ] = False,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Quantify the crystalline phases in a powder diffractogram."""
+    """Quantify the phases in a powder diffractogram."""
     from labenv.analysis import fit_phases, search_phases
 
     candidates = _candidates(phases, cif, elements)

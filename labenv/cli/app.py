@@ -6,7 +6,17 @@ from typing import Annotated
 
 import typer
 
-from labenv.cli import analyse, benches, catalogue, inspect_file, predict, results, run, validate
+from labenv.cli import (
+    analyse,
+    benches,
+    catalogue,
+    check_instrument,
+    inspect_file,
+    predict,
+    results,
+    run,
+    validate,
+)
 
 app = typer.Typer(
     name="labenv",
@@ -57,6 +67,7 @@ app.command("predict", epilog=predict.EXAMPLES)(predict.predict)
 app.command("validate", epilog=validate.EXAMPLES)(validate.validate)
 app.command("twin", epilog=benches.TWIN_EXAMPLES)(benches.twin)
 app.command("stop", epilog=benches.STOP_EXAMPLES)(benches.stop)
+app.command("check-instrument", epilog=check_instrument.EXAMPLES)(check_instrument.check_instrument)
 app.command("envs")(catalogue.envs)
 app.command("tasks")(catalogue.tasks)
 app.command("policies")(catalogue.policies)

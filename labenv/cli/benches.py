@@ -61,7 +61,7 @@ def twin(  # noqa: PLR0913 - one parameter an option
     seed: Annotated[int, typer.Option(min=0, help="Of the devices' noise and faults.")] = 0,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Start a twin of every device of a lab file, and serve until interrupted."""
+    """Serve a twin of every device of a lab file."""
     from labenv.campaigns.lab_file import load_lab
     from labenv.lab.twin_bench import TwinBench
 
@@ -86,7 +86,7 @@ def stop(
     lab: Annotated[Path, typer.Argument(metavar="LAB.yaml", help="The lab file.")],
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Stop whatever goes on at a bench: end its process, and make every device safe.
+    """Stop a bench and make its devices safe.
 
     Raises:
         ConfigError: If the lab file names no devices.

@@ -74,7 +74,7 @@ def run(  # noqa: PLR0913 - one parameter an option
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress.")] = False,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Run a campaign on the simulated laboratory, or on devices, and write its report."""
+    """Run a campaign, simulated or on devices, and report."""
     from labenv.campaigns.setup import check_campaign
     from labenv.cli.reports import check_report_path, report_path, save_report
 

@@ -7,6 +7,7 @@ overload sentinel or a wrong unit.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,7 @@ BOUNDS = (
     Bounds("s", -1.0, 1e9, 60.0),
     Bounds("dimensionless", -1e12, 1e12, 0.02),
 )
+_WORDS = re.compile(r"[,(;]| of ")
 _RELATIVE = 0.05  # two readings of a device at rest
 
 
@@ -68,14 +70,15 @@ def read_shown(text: str) -> Shown | None:
     """Return number and unit of a reading; None where it does not begin with a number.
 
     Args:
-        text: Such as ``"21.3 degC"``.
+        text: Such as ``"21.3 degC"``; words may follow the unit, as in ``"1.2 g, stable"``,
+            ``"290 K (settled)"`` and ``"20 % of range 3"``.
 
     Returns:
         The reading.
     """
     first, _, rest = text.strip().partition(" ")
     try:
-        return Shown(float(first), rest.strip())
+        return Shown(float(first), _WORDS.split(rest)[0].strip())
     except ValueError:
         return None
 
@@ -137,9 +140,9 @@ def disagreement(before: str, after: str, *, times: float = 1.0) -> str:
     # A temperature's distance from absolute zero says nothing of how steady it is.
     relative = 0.0 if bounds.unit == "K" else _RELATIVE * max(abs(first), abs(second))
     allowed = times * max(bounds.resting, relative)
-    return f"{told}, more than {allowed:.3g} {bounds.unit} apart" if (
-        abs(first - second) > allowed
-    ) else ""  # fmt: skip
+    if abs(first - second) <= allowed:
+        return ""
+    return f"{told}, more than {allowed:.3g} {bounds.unit} apart"
 
 
 def disagreements(before: Mapping[str, str], after: Mapping[str, str], *, times: float) -> str:

@@ -229,8 +229,8 @@ class FiringWatch:
         if look.pv_c > self._program.peak_c + _OVER_K:
             raise InstrumentError(
                 f"{self._where}: {look.pv_c:.0f} degC where the programme goes to "
-                f"{self._program.peak_c:.0f} degC at most: the heater does not obey; the sample was "
-                "fired hotter than asked for"
+                f"{self._program.peak_c:.0f} degC at most: the heater does not obey; the "
+                "sample was fired hotter than asked for"
             )
         if look.pv_c >= self._program.peak_c - REACHED_WITHIN_K:
             self._at_peak_s += most_s - self._last_s

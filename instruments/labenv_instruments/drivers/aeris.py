@@ -125,7 +125,11 @@ class Aeris(WireDriver):
         if not await self._off_loop(self._folder.is_dir):
             raise InstrumentError(f"{self._folder} is no folder that can be seen; is it mounted?")
         simulated = fields.get("SIMULATED") == "yes"
-        return "Malvern Panalytical Aeris", self.option("serial", "unknown"), simulated
+        return (
+            "Malvern Panalytical Aeris",
+            self.option("serial", "not told"),
+            simulated,
+        )
 
     async def set_up(self, request: InstrumentRequest) -> None:
         """See that the device takes orders and can be told the sample's name.

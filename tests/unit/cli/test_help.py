@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 COMMANDS = ("run", "report", "list", "show", "export", "analyse", "envs", "tasks", "policies",
-            "phases", "schemas")  # fmt: skip
+            "phases", "schemas", "predict", "validate", "inspect", "twin", "stop",
+            "check-instrument")  # fmt: skip
 
 
 def test_help_lists_every_command_and_the_exit_codes(labenv: Any) -> None:
