@@ -100,7 +100,7 @@ class MettlerBalanceTwin(WireTwin):
             return
         self._looked_at = True
         try:
-            mass_kg, _ = self.sample.weigh(self.settings.get("weigh") or Weigh())
+            mass_kg, _ = self.sample.weigh(Weigh.model_validate(self.settings.get("weigh") or {}))
         except LabEnvError:
             return  # an empty vial
         # It was there from the start: it has settled as the container has.

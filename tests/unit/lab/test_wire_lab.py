@@ -276,3 +276,17 @@ def test_a_source_without_its_thermometer_is_refused() -> None:
         running_bench(stations=stations),
     ):
         pass
+
+
+def test_a_weighing_over_the_wire() -> None:
+    stations = {
+        "balance": STATIONS["balance"],
+        "scale": {"address": "mt_sics+tcp://127.0.0.1", "role": "analytical_balance"},
+    }
+    operations = [plan(measure=False).operations[0], {"op": "weigh", "repeats": 3}]
+    proposal = parse_proposal({"operations": operations})
+    (here,) = collect(LabConfig(), [proposal])
+    with running_bench(stations=stations) as bench:
+        (there,) = collect(bench.config, [proposal])
+    assert there.status == "ok", there.message
+    assert there.measurements[-1].mass_kg == pytest.approx(here.measurements[-1].mass_kg, abs=2e-8)
