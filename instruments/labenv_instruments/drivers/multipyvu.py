@@ -11,6 +11,7 @@ too, with the field already zero.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
@@ -49,6 +50,7 @@ RANGE_OHM = 1e10  # readings are cut off there
 
 _MAX_RATE_K_PER_MIN, _MIN_RATE_K_PER_MIN = 20.0, 0.01  # of MultiPyVu's own client
 _MAX_FIELD_RATE_OE_PER_S = 200.0
+_FREED_S = 0.3  # of wall time
 
 
 class _Model(NamedTuple):
@@ -134,7 +136,15 @@ class MultiPyVuCryostat(WireDriver):
         Raises:
             InstrumentError: If another flavor answers than the address says.
         """
-        await self._client.start()
+        try:
+            await self._client.start()
+        except InstrumentError as cause:
+            if not cause.retryable:
+                raise
+            await asyncio.sleep(
+                _FREED_S
+            )  # it may still have the last client
+            await self._client.start()
         flavor = self._client.flavor
         if self._flavor not in {"", flavor}:
             raise InstrumentError(f"{self._name} is a {flavor}, not a {self._flavor}")
