@@ -141,9 +141,7 @@ class MultiPyVuCryostat(WireDriver):
         except InstrumentError as cause:
             if not cause.retryable:
                 raise
-            await asyncio.sleep(
-                _FREED_S
-            )  # it may still have the last client
+            await asyncio.sleep(_FREED_S)  # it may still have the last client
             await self._client.start()
         flavor = self._client.flavor
         if self._flavor not in {"", flavor}:
