@@ -81,15 +81,15 @@ class _DeviceFile(pytest.File):
         from labenv_schemas.errors import LabEnvError
 
         config = self.config
-        for text in config.getoption("--instrument"):
+        for text in config.getoption("--instrument") or ():
             name, equals, address = text.partition("=")
             if not equals or "://" in name:
                 raise pytest.UsageError(f"--instrument {text}: write NAME=ADDRESS")
             try:
                 bench = Bench(
                     address,
-                    limits=parse_limits(config.getoption("--limit")),
-                    actuate=config.getoption("--actuate"),
+                    limits=parse_limits(config.getoption("--limit") or ()),
+                    actuate=bool(config.getoption("--actuate")),
                 )
             except LabEnvError as error:
                 raise pytest.UsageError(f"--instrument {text}: {error}") from None

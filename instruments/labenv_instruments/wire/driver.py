@@ -285,7 +285,13 @@ class WireDriver(Instrument):
 
         Args:
             lab_s: How much, s.
+
+        Raises:
+            CancelledError: If the task was cancelled before, and a library took that for its own.
         """
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
         await self._pace(lab_s)
 
     def poll_s(self, duration_s: float) -> float:
