@@ -20,7 +20,8 @@ from labenv_instruments.conformance import (
     find_checks,
     run_checks,
 )
-from labenv_schemas.errors import ConfigError
+from labenv_instruments.wire.connection import Connection, line_ending
+from labenv_schemas.errors import ConfigError, InstrumentError
 
 EXAMPLE = Path(__file__).parents[4] / "examples" / "thermometer_driver.py"
 _SPEC = importlib.util.spec_from_file_location("thermometer_driver", EXAMPLE)
@@ -120,7 +121,82 @@ class Patient(plate.HotPlate):
         super().__init__(*args, **{**options, "timeout_s": 100.0 * options["timeout_s"]})
 
 
+class Credulous(plate.HotPlate):
+    """Takes whatever comes for a number, and whatever line is next for its answer."""
+
+    _streams: Any = None
+
+    async def ask(self, request: str) -> str:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(self.address.host, self.port)
+        reader, writer = self._streams
+        writer.write(request.encode() + b"\n")
+        try:
+            async with asyncio.timeout(self.timeout_s):
+                line = await reader.readline()
+        except TimeoutError:
+            raise InstrumentError("no reply") from None
+        return bytes(byte & 0x7F for byte in line).decode("ascii").strip().partition(" ")[2]
+
+    async def release(self) -> None:
+        if self._streams is not None:
+            self._streams[1].transport.abort()
+            self._streams = None
+
+
+class Deafened(plate.HotPlate):
+    """Leaves out what it cannot read, and takes the rest for the reply."""
+
+    async def ask(self, request: str) -> str:
+        if self._wire is None:
+            self._wire = Connection(self.address.host, self.port, timeout_s=self.timeout_s)
+        reply = await self._wire.exchange(request.encode() + b"\n", line_ending(b"\n"))
+        return reply.decode("ascii", "ignore").lstrip("ABCDEFGHIJKLMNOPQRSTUVWXYZ ")
+
+
+class ReadsOnce(Credulous):
+    """Believes that a reply comes in one piece."""
+
+    async def ask(self, request: str) -> str:
+        if self._streams is None:
+            self._streams = await asyncio.open_connection(self.address.host, self.port)
+        reader, writer = self._streams
+        writer.write(request.encode() + b"\n")
+        async with asyncio.timeout(self.timeout_s):
+            piece = await reader.read(4096)
+        text = piece.decode("ascii", "replace").strip().partition(" ")[2]
+        if not piece.endswith(b"\n"):
+            raise InstrumentError(f"not a reply: {piece!r}")
+        return text
+
+
+class Hasty(plate.HotPlate):
+    """Gives a reply hardly any time."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **{**options, "timeout_s": 0.05})
+
+
+class Untidy(plate.HotPlate):
+    """Forgets in which state it is."""
+
+    def _require(self, *states: Any) -> None:
+        """Ask for nothing."""
+
+
+class Useless(plate.HotPlate):
+    async def carry_out(self, request: Any) -> tuple[Any, ...]:
+        raise InstrumentError("the plate is out of order")
+
+
 BROKEN = [
+    (Credulous, "sequence", False, "late|answer"),
+    (Credulous, "reconnect", False, "cut|reconnect|connection|lost|no reply|after"),
+    (Deafened, "garbled_reply", False, "garbled|told|number|did not answer"),
+    (ReadsOnce, "split_reply", False, "split|piece|reply"),
+    (Hasty, "late_reply", False, "late"),
+    (Untidy, "life_cycle", False, "order|prepar|run|typed|error"),
+    (Useless, "operation", True, "out of order"),
     (Other, "identity", False, "serial|answers where|another"),
     (NoUnits, "units", True, "unit"),
     (AnythingGoes, "limits", False, "accept|refuse"),
@@ -153,6 +229,35 @@ class Jittery(plate.HotPlateTwin):
 def test_a_device_whose_readings_jump_is_not_repeatable() -> None:
     result = checked(plate.HotPlate, twin(Jittery), "repeatability")["repeatability"]
     assert result.verdict is Verdict.FAILED, result.found
+
+
+class Late(plate.HotPlateTwin):
+    def reply(self, word: str, numbers: list[str]) -> str:
+        if word == "CLOCK":
+            return "2020-01-01T00:00:00+00:00"
+        return super().reply(word, numbers)
+
+
+class Glowing(plate.HotPlateTwin):
+    def reply(self, word: str, numbers: list[str]) -> str:
+        return "-4.0" if word == "T" else super().reply(word, numbers)
+
+
+class Unbelieving(plate.HotPlate):
+    async def ask_number(self, request: str) -> float:
+        return float(await self.ask(request))
+
+
+def test_a_clock_that_is_years_off_is_told() -> None:
+    result = checked(plate.HotPlate, twin(Late), "clock")["clock"]
+    assert result.verdict is Verdict.FAILED, result.found
+    assert "clock" in result.found
+
+
+def test_a_temperature_below_zero_kelvin_is_told() -> None:
+    result = checked(Unbelieving, twin(Glowing), "ranges")["ranges"]
+    assert result.verdict is Verdict.FAILED, result.found
+    assert "-4" in result.found
 
 
 def test_no_device_fails_at_once_and_the_rest_is_skipped() -> None:
