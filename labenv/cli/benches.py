@@ -30,12 +30,12 @@ if TYPE_CHECKING:
     from labenv_schemas.campaign import LabConfig
 
 TWIN_EXAMPLES = examples(
-    "labenv twin examples/twin_bench.yaml",
+    "labenv twin examples/labs/twin_bench.yaml",
     "labenv twin lab.yaml --any-port --write here.yaml",
     "labenv twin lab.yaml --fault furnace-1=sensor_break@50",
     "labenv twin lab.yaml --faults 20 --seed 3",
 )
-STOP_EXAMPLES = examples("labenv stop examples/twin_bench.yaml")
+STOP_EXAMPLES = examples("labenv stop examples/labs/twin_bench.yaml")
 _ENDING_S = 20.0
 _WITHIN_REQUESTS = 400
 

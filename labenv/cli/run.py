@@ -31,7 +31,7 @@ EXAMPLES = examples(
     "labenv run examples/batio3.yaml",
     "labenv run my.yaml --policy sobol --experiments 20 --seed 3",
     "labenv run my.yaml --store postgresql://me@host/lab --report my.html",
-    "labenv run my.yaml --lab examples/twin_bench.yaml",
+    "labenv run my.yaml --lab examples/labs/twin_bench.yaml",
     "labenv run --resume latest",
 )
 _LARGEST_SEED = 2**63 - 1

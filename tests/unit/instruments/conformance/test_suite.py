@@ -23,7 +23,7 @@ from labenv_instruments.conformance import (
 from labenv_instruments.wire.connection import Connection, line_ending
 from labenv_schemas.errors import ConfigError, InstrumentError
 
-EXAMPLE = Path(__file__).parents[4] / "examples" / "thermometer_driver.py"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "instruments" / "thermometer_driver.py"
 _SPEC = importlib.util.spec_from_file_location("thermometer_driver", EXAMPLE)
 assert _SPEC is not None
 assert _SPEC.loader is not None

@@ -14,7 +14,7 @@ from labenv_instruments.clock import VirtualClock
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
 from labenv_schemas.proposal import Heat
 
-EXAMPLE = Path(__file__).parents[4] / "examples" / "thermometer_driver.py"
+EXAMPLE = Path(__file__).parents[4] / "examples" / "instruments" / "thermometer_driver.py"
 _SPEC = importlib.util.spec_from_file_location("thermometer_driver_for_base", EXAMPLE)
 assert _SPEC is not None
 assert _SPEC.loader is not None
