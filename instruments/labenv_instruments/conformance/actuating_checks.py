@@ -64,12 +64,16 @@ async def safe_state(bench: Bench) -> str:
         _idle(instrument, "aborting when prepared, twice")
     told = "from idle and prepared"
     try:
-        begun = await _abandoned(bench)
+        claims_safe = await _abandoned(bench)
     except CheckSkipped as reason:
         return f"{told}; not from a broken run: {reason}"
-    if not begun:
+    if claims_safe is None:
         return f"{told}; the operation was over before it could be broken off"
     async with bench.connected() as second:
+        require(
+            not claims_safe or await bench.is_safe(second) is not False,
+            "cut off from the device, the driver says that it is safe; it still drives something",
+        )
         await second.abort()
         _idle(second, "aborting what another driver had started")
         require(
@@ -145,8 +149,11 @@ async def _cancelled(bench: Bench, instrument: WireDriver, reached: asyncio.Even
     return True
 
 
-async def _abandoned(bench: Bench) -> bool:
-    """Start a run and cut its driver off for good; return whether it was under way."""
+async def _abandoned(bench: Bench) -> bool | None:
+    """Start a run and cut its driver off for good; return whether it then says it is safe.
+
+    None says that the run was over before it could be cut off.
+    """
     async with bench.proxied() as (proxy, port):
 
         async def cut() -> None:
@@ -159,15 +166,16 @@ async def _abandoned(bench: Bench) -> bool:
             try:
                 await first.run()
             except InstrumentError:
-                require(not first.safe, "cut off from the device, the driver says that it is safe")
-                return True
+                if not proxy.away:  # it failed by itself, which is the operation's failure
+                    raise
+                return first.safe
             except LabEnvError as error:
                 raise CheckFailed(
                     f"cut off from the device, run raised {type(error).__name__} ({error}), not "
                     "InstrumentError"
                 ) from error
             require(not proxy.away, "cut off from the device, run ended as if all were well")
-            return False
+            return None
 
 
 def _idle(instrument: WireDriver, after: str) -> None:

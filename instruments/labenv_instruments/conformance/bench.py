@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -100,6 +101,7 @@ class Bench:
         actuate: Whether it may be moved, within `limits`.
         requests: Operations to use in place of the suite's own small ones, one of a kind.
         pace: How lab time passes; None for the wall clock, as with every real device.
+        lab_clock: Returns the lab time that `pace` lets pass, s, where somebody knows it.
         witness: Tells whether the device is safe, where somebody knows better than its driver; a
             test with a twin gives ``lambda: twin.safe``.
         patience_s: Longest that a check may take which moves the device, s of wall time.
@@ -112,10 +114,12 @@ class Bench:
     actuate: bool = False
     requests: tuple[Operation, ...] = ()
     pace: Pace | None = None
+    lab_clock: Callable[[], float] | None = None
     witness: Callable[[], bool] | None = None
     patience_s: float = 3600.0
     identity: InstrumentIdentity | None = field(default=None, init=False)
     _runs: list[Run] | None = field(default=None, init=False)
+    _runs_failed: LabEnvError | CheckFailed | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
         self._address = parse_address(self.address)
@@ -149,11 +153,14 @@ class Bench:
         address: Address = self._address
         if proxy_port is not None:
             address = replace(address, host="127.0.0.1", port=proxy_port)
+        # A watch on the wall's pace hides from the driver that its time is the wall's.
+        lab_clock = time.monotonic if self.pace is None else self.lab_clock
         return self.driver_class(
             address,
             limits=self.limits if limits is None else limits,
             timeout_s=self.timeout_s,
             pace=pace or self.pace,
+            lab_clock=lab_clock,
         )
 
     @asynccontextmanager
@@ -251,12 +258,25 @@ class Bench:
     async def runs(self) -> list[Run]:
         """Carry every small request out twice, once for all checks that look at measurements.
 
+        What failed once is not tried again: a device that works every other time does not work.
+
         Returns:
             The runs; those of one request follow each other.
+
+        Raises:
+            CheckSkipped: If there is no request that may be carried out.
+            CheckFailed: If no device answers.
+            LabEnvError: Whatever an operation failed with.
         """
+        if self._runs_failed is not None:
+            raise self._runs_failed
         if self._runs is None:
             self.some_request()
-            found = [await self._run(one) for one in self.safe_requests() for _ in range(2)]
+            try:
+                found = [await self._run(one) for one in self.safe_requests() for _ in range(2)]
+            except (LabEnvError, CheckFailed) as error:
+                self._runs_failed = error
+                raise
             self._runs = found
         return self._runs
 

@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from labenv_schemas.measurement import MeasurementBase
     from labenv_schemas.proposal import Operation
 
+_FOREIGN: tuple[dict[str, object], ...] = (  # no device does all of these
+    {"op": "mix", "duration": "1 min"},
+    {"op": "measure"},
+    {"op": "weigh"},
+)
 _NO_NAME = {"", "?", "unknown", "none", "null", "n/a"}
 _LARGEST_SKEW_S = 5.0
 _MANY_SIGMA = 5.0
@@ -85,10 +90,7 @@ async def life_cycle(bench: Bench) -> str:
         _in_state(instrument, InstrumentState.IDLE, "connect")
         await _refused(instrument.run(), InstrumentError, "run with nothing prepared")
         await _refused(instrument.result(), InstrumentError, "result with nothing run")
-        own = bench.driver_class.operations
-        foreign = {"op": "press", "pressure": "10 MPa"} if "mix" in own else (
-            {"op": "mix", "duration": "1 min"}
-        )  # fmt: skip
+        foreign = next(one for one in _FOREIGN if one["op"] not in bench.driver_class.operations)
         asked = instrument.prepare(request_of(parse_operation(foreign)))
         await _refused(asked, ProposalError, f"a request to {foreign['op']}")
         await instrument.close()
