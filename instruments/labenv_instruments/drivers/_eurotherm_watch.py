@@ -148,7 +148,7 @@ class PassedTime:
         self._wait, self._lab_clock = wait, lab_clock
         self._began_lab_s = 0.0 if lab_clock is None else lab_clock()
         self._began_s = time.monotonic()
-        self._waited_s = self._fastest = 0.0
+        self._waited_s = self._fastest = self._floor_s = 0.0
 
     async def pause(self, lab_s: float) -> None:
         """Wait.
@@ -156,9 +156,10 @@ class PassedTime:
         Args:
             lab_s: For how long, s.
         """
-        began_s = time.monotonic()
+        before_s, began_s = self.most_s, time.monotonic()
         await self._wait(lab_s)
         took_s = max(time.monotonic() - began_s, 1e-9)
+        self._floor_s = before_s + lab_s
         self._waited_s += lab_s
         self._fastest = max(self._fastest, lab_s / took_s)
 
@@ -167,13 +168,18 @@ class PassedTime:
         """The least that has passed, s."""
         if self._lab_clock is not None:
             return self._lab_clock() - self._began_lab_s
+        if self._fastest > _VIRTUAL:
+            return self._waited_s
         return max(self._waited_s, time.monotonic() - self._began_s)
 
     @property
     def most_s(self) -> float:
-        """The most that has passed, s."""
+        """The most that has passed, s; it never runs backwards, though what is known may."""
         if self._lab_clock is not None:
             return self._lab_clock() - self._began_lab_s
+        return max(self._floor_s, self._most_by_speed_s())
+
+    def _most_by_speed_s(self) -> float:
         if self._fastest > _VIRTUAL:
             return self._waited_s
         # A wait may last longer than it should, never shorter, so the fastest tells the speed; on
