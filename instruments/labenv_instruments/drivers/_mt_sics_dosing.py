@@ -23,9 +23,11 @@ T = TypeVar("T")
 POLL_S: Final = 1.0
 DOSING_POLL_S: Final = 2.0
 READINGS_AGREE_KG: Final = 0.05e-6  # of two stable readings of one load, one after the other
+READINGS_REPEAT_KG: Final = 0.5e-6  # of two weighings of one load, a tare between them
 DEVICES_AGREE_KG: Final = 0.5e-6  # of the balance and the dosing unit on one portion
 SMALLEST_PORTION_KG: Final = 0.1e-6  # of the dosing unit, by the public drivers
 _STOPPING_POLLS = 10
+_STABLE = "show a stable weight; are its doors shut and is nothing in touch with the pan?"
 
 
 class PatientBalance:
@@ -50,6 +52,44 @@ class PatientBalance:
 
         return done
 
+    async def load_kg(self) -> float:
+        """Tare what lies on the pan and see that the display then shows nothing.
+
+        A display that stands still shows the last sample's mass, as stable as can be; no question
+        tells it from a true one, but it does not follow a tare.
+
+        Returns:
+            What lies there, kg, by the tare.
+
+        Raises:
+            InstrumentError: If the display does not follow, or nothing lies there.
+        """
+        tare = await self._until(lambda: self._client.weight("T"), _STABLE)
+        self.check_follows(await self.stable_kg(), 0.0)
+        if tare.kg <= READINGS_REPEAT_KG:
+            raise InstrumentError(
+                f"{self._client.name} shows {tare.kg * 1e6:.2f} mg where a sample should lie; is "
+                "it on the pan?"
+            )
+        return tare.kg
+
+    def check_follows(self, shown_kg: float, expected_kg: float) -> None:
+        """See that a net weight is what the tare makes of the load.
+
+        Args:
+            shown_kg: Net weight as read, kg.
+            expected_kg: What it must be, kg.
+
+        Raises:
+            InstrumentError: If it is not.
+        """
+        if abs(shown_kg - expected_kg) > READINGS_REPEAT_KG:
+            raise InstrumentError(
+                f"{self._client.name} shows {shown_kg * 1e6:.2f} mg where its own tare makes it "
+                f"{expected_kg * 1e6:.2f} mg: the display stands still, or the load changes",
+                retryable=True,
+            )
+
     async def stable_kg(self) -> float:
         """Return a stable net weight, kg, that ``SI`` and ``S`` agree on."""
 
@@ -62,9 +102,7 @@ class PatientBalance:
                 return None
             return other.kg if abs(other.kg - one.kg) <= READINGS_AGREE_KG else None
 
-        return await self._until(
-            agreed, "show a stable weight; are its doors shut and is nothing in touch with the pan?"
-        )
+        return await self._until(agreed, _STABLE)
 
     async def _until(self, ask: Callable[[], Awaitable[T | None]], what: str) -> T:
         """Ask until there is an answer, as long as a stable weight may take.

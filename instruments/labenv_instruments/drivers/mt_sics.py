@@ -209,10 +209,13 @@ class MettlerBalance(WireDriver):
             MT-SICS: ``TA`` presets a tare, ``TAC`` clears it.
         """
         container_g = self._numbers["container_g"]
+        load_kg = await self._dosing.load_kg()
         await self._dosing.tare(f"TA {container_g:.5f} g" if container_g else "TAC")
         total_kg = 0.0
         for _ in range(repeats):
-            total_kg += await self._dosing.stable_kg()
+            net_kg = await self._dosing.stable_kg()
+            self._dosing.check_follows(net_kg, load_kg - container_g * 1e-3)
+            total_kg += net_kg
         spread_kg = self._numbers["weighing_uncertainty_mg"] * 1e-6 / math.sqrt(repeats)
         return self._reading(request, total_kg / repeats, spread_kg, None)
 

@@ -44,6 +44,14 @@ class Vial(StillSample):
         return sum(kg for name, kg in self.fallen if name == substance)
 
 
+class HeavierVial(Vial):
+    """One that weighs twice as much."""
+
+    def weigh(self, weigh: Weigh) -> tuple[float, float]:
+        mass_kg, spread_kg = super().weigh(weigh)
+        return mass_kg + 1e-3, spread_kg
+
+
 DOSE = Dose(
     precursors=(
         PrecursorDose(substance="BaCO3", mass="250 mg"),
@@ -468,16 +476,50 @@ def test_a_lasting_fault_of_the_device_is_an_error_that_says_so(kind: FaultKind)
     course(work)
 
 
-@pytest.mark.parametrize("kind", ["busy", "door_open", "overrange", "wrong_unit"])
+@pytest.mark.parametrize("kind", ["busy", "door_open", "overrange", "wrong_unit", "stale_reading"])
 def test_a_lasting_fault_while_weighing_is_an_error(kind: str) -> None:
     async def work(driver: MettlerBalance, twin: MettlerBalanceTwin) -> None:
         twin.load(Vial())
         await driver.prepare(InstrumentRequest(Weigh(repeats=2), "sample-1"))
         twin.faults.add(Fault(FaultKind(kind), 0, FOR_EVER))
-        with pytest.raises(InstrumentError, match=r"within 60 s|overloaded|'oz'"):
+        with pytest.raises(InstrumentError, match=r"within 60 s|overloaded|'oz'|stands still"):
             await driver.run()
 
     course(work)
+
+
+@pytest.mark.parametrize("repeats", [1, 2, 3])
+@pytest.mark.parametrize("lasts", [1, 2, 3, 5, FOR_EVER])
+@pytest.mark.parametrize("after", range(9))
+def test_the_last_sample_s_mass_is_never_taken_for_this_one_s(
+    after: int, lasts: int, repeats: int
+) -> None:
+    async def work(driver: MettlerBalance, twin: MettlerBalanceTwin) -> None:
+        twin.load(HeavierVial("before"))
+        await measure(driver, Weigh(repeats=2))
+        twin.unload()
+        twin.load(Vial())
+        await driver.prepare(InstrumentRequest(Weigh(repeats=repeats), "sample-1"))
+        twin.faults.add(Fault(FaultKind.STALE_READING, after, lasts))
+        try:
+            await driver.run()
+        except InstrumentError as cause:
+            assert "stands still" in str(cause) or "did not, within" in str(cause)  # noqa: PT017
+        else:
+            (reading,) = await driver.result()
+            assert reading.mass_kg == pytest.approx(1e-3, abs=5e-8)  # type: ignore[attr-defined]
+
+    course(work)
+
+
+def test_weighing_leaves_the_crucible_s_tare_on_the_balance() -> None:
+    async def work(driver: MettlerBalance, twin: MettlerBalanceTwin) -> None:
+        twin.load(Vial())
+        for repeats in (1, 2, 3):
+            await measure(driver, Weigh(repeats=repeats))
+            assert twin.cell.tare_kg == pytest.approx(15.25e-3)
+
+    course(work, options="container_g=15.25")
 
 
 def test_a_reading_that_freezes_for_a_moment_is_not_believed() -> None:
@@ -584,7 +626,7 @@ def test_a_start_whose_answer_is_lost_is_not_given_twice() -> None:
 def test_a_sample_that_shows_no_number_is_no_measurement() -> None:
     async def work(driver: MettlerBalance, twin: MettlerBalanceTwin) -> None:
         twin.load(Vial(broken=True))
-        with pytest.raises(InstrumentError, match="no answer to it"):
+        with pytest.raises(InstrumentError, match="did not, within 60 s, show a stable"):
             await measure(driver, Weigh())
 
     course(work)
