@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from labenv_instruments.clock import WallClock
-from labenv_instruments.faults import WIRE_FAULTS, FaultKind, FaultPlan
+from labenv_instruments.faults import WIRE_FAULTS, Fault, FaultKind, FaultPlan
 from labenv_instruments.wire.address import Address
-from labenv_schemas.errors import InstrumentError
+from labenv_schemas.errors import ConfigError, InstrumentError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -117,6 +117,23 @@ class WireTwin(ABC):
         return {"safe": self.safe}
 
     # ------------------------------------------------------------------------- the outside
+
+    def let_fail(self, fault: Fault) -> None:
+        """Let something go wrong, counted in requests from now on.
+
+        Args:
+            fault: What.
+
+        Raises:
+            ConfigError: If it cannot happen to this device.
+        """
+        can_be = self.known_faults | WIRE_FAULTS
+        if fault.kind not in can_be:
+            raise ConfigError(
+                f"{fault.kind} cannot happen to {self.station}, a twin of {self.driver}; "
+                f"{', '.join(sorted(can_be))} can"
+            )
+        self.faults.add(fault)
 
     @property
     def address(self) -> str:

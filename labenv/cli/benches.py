@@ -62,20 +62,19 @@ def twin(  # noqa: PLR0913 - one parameter an option
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Serve a twin of every device of a lab file."""
-    from labenv.campaigns.lab_file import load_lab
     from labenv.lab.twin_bench import TwinBench
 
-    bench = TwinBench(load_lab(lab), seed=seed, any_port=any_port)
+    bench = TwinBench(_load_bench(lab), seed=seed, any_port=any_port)
     _plan_faults(bench, fault or [], faults, seed)
 
     async def serve() -> None:
-        began_s = time.monotonic()
+        began_s, ended = time.monotonic(), _interrupted()
         found = await bench.start()
         try:
             if write is not None:
                 _write(found, write)
             _print_addresses(found, time.monotonic() - began_s, format_)
-            await _until_interrupted()
+            await ended.wait()
         finally:
             await bench.close()
 
@@ -89,24 +88,35 @@ def stop(
     """Stop a bench and make its devices safe.
 
     Raises:
-        ConfigError: If the lab file names no devices.
         Exit: With code 1 if a device is not safe.
     """
-    from labenv.campaigns.lab_file import load_lab
     from labenv.lab.bench_lock import BenchLock
     from labenv_instruments.watchdog import secure
 
-    config = load_lab(lab)
-    if config.hand is None:
-        raise ConfigError(f"{lab} names no stations on wires; there is nothing to stop")
-    deaf = asyncio.run(_stop_hand(config.hand))
-    ended = _end(BenchLock(config.hand))
+    config = _load_bench(lab)
+    hand = config.hand or ""
+    deaf = asyncio.run(_stop_hand(hand))
+    ended = _end(BenchLock(hand))
     results = asyncio.run(secure([s.address for s in config.stations.values()], tries=3))
     _print_secured(list(config.stations), results, ended, format_)
     if deaf is not None:
         tell(f"warning: {deaf}")
     if any(result.error is not None for result in results):
         raise typer.Exit(1)
+
+
+def _load_bench(lab: Path) -> LabConfig:
+    """Read a lab file that names stations.
+
+    Raises:
+        ConfigError: If it names none.
+    """
+    from labenv.campaigns.lab_file import load_lab
+
+    config = load_lab(lab)
+    if config.hand is None:
+        raise ConfigError(f"{lab} names no stations on wires: no 'hand' and no 'stations'")
+    return config
 
 
 async def _stop_hand(address: str) -> str | None:
@@ -162,14 +172,15 @@ def _plan_faults(bench: TwinBench, given: list[str], count: int, seed: int) -> N
             )
         found = parse_kind(kind)
         lasts = 1 if found in WIRE_FAULTS else FOR_EVER
-        bench.twins[station].faults.add(Fault(found, int(after or 0), lasts))
+        bench.twins[station].let_fail(Fault(found, int(after or 0), lasts))
 
 
-async def _until_interrupted() -> None:
+def _interrupted() -> asyncio.Event:
+    """Return an event that is set when the process is told to end."""
     loop, ended = asyncio.get_running_loop(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)
-    await ended.wait()
+    return ended
 
 
 def _write(config: LabConfig, place: Path) -> None:

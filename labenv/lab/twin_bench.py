@@ -50,7 +50,7 @@ class TwinBench:
             if address.driver is None:
                 raise ConfigError(f"station {name}: address {address} names no driver")
             if "folder" in address.options:  # that device and computer share
-                Path(address.options["folder"]).mkdir(parents=True, exist_ok=True)
+                _make_folder(address.options["folder"], name)
             clock = VirtualClock() if config.clock == "virtual" else WallClock(config.speed)
             kind: type[WireTwin] = load_twin(address.driver)
             twin = kind(name, clock=clock, seed=seed + number, options=address.options)
@@ -125,6 +125,15 @@ class TwinBench:
         port = 0 if self._any_port else address.port or _usual_port(twin)
         host = "127.0.0.1" if self._any_port or address.host == "localhost" else address.host
         return await twin.start(host, port)
+
+
+def _make_folder(folder: str, station: str) -> None:
+    try:
+        Path(folder).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(
+            f"station {station}: folder {folder} cannot be made: {error.strerror or error}"
+        ) from None
 
 
 def _connect(

@@ -154,7 +154,7 @@ class BenchHandTwin(WireTwin):
             return {}
         kind = parse_kind(str(content["kind"]))
         after, lasts = int(content.get("after_requests", 0)), int(content.get("lasts_requests", 1))
-        twin.faults.add(Fault(kind, after, lasts, float(content.get("delay_s", 3.0))))
+        twin.let_fail(Fault(kind, after, lasts, float(content.get("delay_s", 3.0))))
         return {}
 
     def _state(self, _: dict[str, Any]) -> dict[str, Any]:
