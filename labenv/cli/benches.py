@@ -108,6 +108,12 @@ def stop(
 def _load_bench(lab: Path) -> LabConfig:
     """Read a lab file that names stations.
 
+    Args:
+        lab: The file.
+
+    Returns:
+        What it says.
+
     Raises:
         ConfigError: If it names none.
     """
