@@ -71,5 +71,6 @@ app.command("check-instrument", epilog=check_instrument.EXAMPLES)(check_instrume
 app.command("envs")(catalogue.envs)
 app.command("tasks")(catalogue.tasks)
 app.command("policies")(catalogue.policies)
+app.command("drivers", epilog=catalogue.DRIVERS_EXAMPLES)(catalogue.drivers)
 app.command("phases", epilog=catalogue.PHASES_EXAMPLES)(catalogue.phases)
 app.command("schemas", epilog=catalogue.SCHEMAS_EXAMPLES)(catalogue.schemas)

@@ -1,9 +1,9 @@
-"""Commands that list what there is: environments, tasks, policies, phases, schemas."""
+"""Commands that list what there is: environments, tasks, policies, drivers, phases, schemas."""
 
 from __future__ import annotations
 
 from pathlib import Path  # noqa: TC003 - typer reads the annotations
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,11 +17,13 @@ from labenv.cli.output import (
     tell,
     writing,
 )
-from labenv_schemas.errors import LabEnvError
+from labenv_schemas.errors import ConfigError, LabEnvError
 
 if TYPE_CHECKING:
+    from labenv_instruments.wire import WireDriver
     from labenv_schemas.task import TaskSpec
 
+DRIVERS_EXAMPLES = examples("labenv drivers", "labenv drivers eurotherm")
 PHASES_EXAMPLES = examples("labenv phases --elements Ba,Ti,O")
 SCHEMAS_EXAMPLES = examples("labenv schemas --out schemas/")
 
@@ -87,6 +89,75 @@ def policies(format_: FormatOption = OutputFormat.TABLE) -> None:
         print_json(list(names))
     else:
         print_lines(*names)
+
+
+def drivers(
+    name: Annotated[
+        str | None, typer.Argument(metavar="NAME", help="Only this driver, with its options.")
+    ] = None,
+    format_: FormatOption = OutputFormat.TABLE,
+) -> None:
+    """List the drivers of devices, or explain one's address.
+
+    Raises:
+        ConfigError: If the driver is not one of a device on a wire.
+        LabEnvError: If there is no such driver, or it cannot be loaded.
+    """
+    from labenv_instruments.drivers import driver_names, load_driver
+    from labenv_instruments.wire import WireDriver as OnAWire
+
+    found: list[type[WireDriver]] = []
+    for one in driver_names() if name is None else (name.replace("-", "_"),):
+        try:
+            driver = load_driver(one)
+        except LabEnvError as error:
+            if name is not None:
+                raise
+            tell(str(error))  # another distribution's, which must not hide the rest
+            continue
+        if issubclass(driver, OnAWire):
+            found.append(driver)
+        elif name is not None:
+            raise ConfigError(
+                f"{one} works in process and has no address; look at 'labenv drivers'"
+            )
+    rows: list[dict[str, Any]] = [
+        {
+            "name": driver.kind,
+            "port": driver.default_port,
+            "operations": sorted(driver.operations),
+            "options": dict(driver.option_help),
+        }
+        for driver in found
+    ]
+    if format_ is OutputFormat.JSON:
+        print_json(rows)
+    elif name is not None:
+        _explain_driver(rows[0])
+    else:
+        shown = [
+            {
+                **row,
+                "operations": ", ".join(row["operations"]),
+                "options": ", ".join(row["options"]),
+            }
+            for row in rows
+        ]
+        print_table(shown, {"name": "driver", "port": "port", "operations": "operations",
+                            "options": "options of the address"})  # fmt: skip
+
+
+def _explain_driver(row: dict[str, Any]) -> None:
+    print_lines(
+        f"{row['name']}+tcp://HOST:{row['port'] or 'PORT'}?OPTION=VALUE&OPTION=VALUE",
+        f"operations: {', '.join(row['operations']) or 'none'}",
+        "",
+    )
+    options = [{"option": key, "meaning": text} for key, text in row["options"].items()]
+    if options:
+        print_table(options, {"option": "option", "meaning": "meaning"})
+    else:
+        print_lines("no options")
 
 
 def phases(

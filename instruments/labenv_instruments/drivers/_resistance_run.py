@@ -77,7 +77,7 @@ class ResistanceRun(WireDriver):
         "cross_section_m2": "m^2",
     }
     option_help: ClassVar[Mapping[str, str]] = {
-        "thermometer": "HOST:PORT of the Lake Shore 336 that leads the stage (needed)",
+        "thermometer": "HOST:PORT of the Lake Shore 336 that leads the stage; required",
         "thermometer_input": "its input on the stage, A to D; A by default",
         "output": "its output to the stage's heater, 1 to 4; 1 by default",
         "heater_range": "of that output: 1 low, 2 medium, 3 high; 3 by default",

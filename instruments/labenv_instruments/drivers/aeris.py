@@ -53,13 +53,13 @@ class Aeris(WireDriver):
     role = "powder_diffractometer"
     default_port = 702
     option_help: ClassVar[Mapping[str, str]] = {
-        "folder": "shared folder that the device writes its .xrdml files into",
-        "location": "number n of the location 0,n that the robot lays samples on",
+        "folder": "shared folder that the device writes its .xrdml files into; required",
+        "location": "number n of the location 0,n that the robot lays samples on; default 2",
         "application": "programme of the device; made of the operation if left out",
-        "export_timeout_s": "longest wait for the file after a scan, s",
-        "scan_timeout_s": "longest time of a scan, s; 0 for its own time and ten minutes",
-        "clock_skew_s": "how much the device's clock may be behind, s",
-        "serial": "serial number, which the device does not tell",
+        "export_timeout_s": "longest wait for the file after a scan, s; default 10",
+        "scan_timeout_s": "longest time of a scan, s; default 0, for its own time and ten minutes",
+        "clock_skew_s": "how much the device's clock may be behind, s; default 120",
+        "serial": "serial number, which the device does not tell; default 'not told'",
     }
 
     def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as the base

@@ -53,15 +53,16 @@ class MettlerBalance(WireDriver):
     role = "dosing_balance"
     default_port = 8001
     option_help: ClassVar[Mapping[str, str]] = {
-        "tolerance_mg": "a dose may be off by so much, mg, or by",
-        "tolerance_percent": "so much of it, %, whichever is more",
-        "top_ups": "how often too small a dose is topped up",
-        "settle_s": "longest wait for a stable reading, s",
-        "dose_timeout_s": "longest time of one portion, s",
-        "head_timeout_s": "longest wait for a dosing head to be mounted, s",
-        "dosing_uncertainty_mg": "standard uncertainty of a dose as read, mg",
-        "weighing_uncertainty_mg": "standard uncertainty of one weighing of a sample, mg",
-        "container_g": "mass of the crucible that a sample is weighed in, g",
+        "tolerance_mg": "a dose may be off by so much, mg, or by; default 1",
+        "tolerance_percent": "so much of it, %, whichever is more; default 0.5",
+        "top_ups": "how often too small a dose is topped up; default 2",
+        "settle_s": "longest wait for a stable reading, s; default 60",
+        "dose_timeout_s": "longest time of one portion, s; default 900",
+        "head_timeout_s": "longest wait for a dosing head to be mounted, s; default 300",
+        "dosing_uncertainty_mg": "standard uncertainty of a dose as read, mg; default 0.02",
+        "weighing_uncertainty_mg": "standard uncertainty of one weighing of a sample, mg; default "
+        "0.1",
+        "container_g": "mass of the crucible that a sample is weighed in, g; default 0",
     }
 
     def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as the base

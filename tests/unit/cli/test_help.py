@@ -13,7 +13,7 @@ import pytest
 
 COMMANDS = ("run", "report", "list", "show", "export", "analyse", "envs", "tasks", "policies",
             "phases", "schemas", "predict", "validate", "inspect", "twin", "stop",
-            "check-instrument")  # fmt: skip
+            "check-instrument", "drivers")  # fmt: skip
 
 
 def test_help_lists_every_command_and_the_exit_codes(labenv: Any) -> None:
@@ -38,9 +38,30 @@ def test_help_shows_examples_one_a_line(labenv: Any, command: str) -> None:
     assert f"Examples:\n    labenv {command}" in labenv(command, "--help").out
 
 
-@pytest.mark.parametrize("command", ["list", "show", "run", "analyse", "envs", "tasks", "policies"])
+@pytest.mark.parametrize(
+    "command", ["list", "show", "run", "analyse", "envs", "tasks", "policies", "drivers"]
+)
 def test_listing_commands_speak_json(labenv: Any, command: str) -> None:
     assert "--format <table|json>" in labenv(command, "--help").out
+
+
+def test_drivers_are_listed_and_each_option_explained(labenv: Any) -> None:
+    listed = {row["name"]: row for row in labenv("drivers", "--format", "json").json}
+    assert {"eurotherm", "mt_sics", "aeris", "keithley_6221", "keithley_2400", "lakeshore_336",
+            "multipyvu", "bench_hand"} <= set(listed)  # fmt: skip
+    assert listed["eurotherm"]["operations"] == ["heat"]
+    for name, row in listed.items():
+        told = labenv("drivers", name).out
+        assert f"{name}+tcp://HOST" in told
+        for option in row["options"]:
+            assert option in told
+    assert "default 900" in labenv("drivers", "mt-sics").out
+
+
+def test_a_driver_without_an_address_is_refused(labenv: Any) -> None:
+    assert "works in process" in labenv("drivers", "ball_mill").err
+    assert "eurotherm" in labenv("drivers", "oven").err
+    assert labenv("drivers", "oven").code == 2
 
 
 def test_version(labenv: Any) -> None:
