@@ -45,6 +45,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="NAME=VALUE",
         help="what devices may be asked for, such as max_temperature=200degC",
     )
+    group.addoption(
+        "--instrument-speed",
+        type=float,
+        default=1.0,
+        metavar="N",
+        help="lab seconds per wall second, of twins that run as fast",
+    )
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> _DeviceFile | None:
@@ -90,6 +97,7 @@ class _DeviceFile(pytest.File):
                     address,
                     limits=parse_limits(config.getoption("--limit") or ()),
                     actuate=bool(config.getoption("--actuate")),
+                    speed=float(config.getoption("--instrument-speed") or 1.0),
                 )
             except LabEnvError as error:
                 raise pytest.UsageError(f"--instrument {text}: {error}") from None

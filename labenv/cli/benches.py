@@ -34,6 +34,7 @@ TWIN_EXAMPLES = examples(
     "labenv twin lab.yaml --any-port --write here.yaml",
     "labenv twin lab.yaml --fault furnace-1=sensor_break@50",
     "labenv twin lab.yaml --faults 20 --seed 3",
+    "labenv twin lab.yaml --sample",
 )
 STOP_EXAMPLES = examples("labenv stop examples/labs/twin_bench.yaml")
 _ENDING_S = 20.0
@@ -59,13 +60,23 @@ def twin(  # noqa: PLR0913 - one parameter an option
         int, typer.Option(min=0, metavar="N", help="So many random faults on every twin.")
     ] = 0,
     seed: Annotated[int, typer.Option(min=0, help="Of the devices' noise and faults.")] = 0,
+    sample: Annotated[
+        bool,
+        typer.Option(
+            "--sample", help="Put a sample at every station, for check-instrument --actuate."
+        ),
+    ] = False,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
     """Serve a twin of every device of a lab file."""
     from labenv.lab.twin_bench import TwinBench
+    from labenv_instruments.conformance import SAMPLE_ID
+    from labenv_instruments.still_sample import StillSample
 
     bench = TwinBench(_load_bench(lab), seed=seed, any_port=any_port)
     _plan_faults(bench, fault or [], faults, seed)
+    if sample:
+        bench.hand.put(StillSample(SAMPLE_ID))
 
     async def serve() -> None:
         began_s, ended = time.monotonic(), _interrupted()

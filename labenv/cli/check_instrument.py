@@ -52,6 +52,12 @@ def check_instrument(  # noqa: PLR0913 - one parameter an option
     timeout: Annotated[
         float, typer.Option(min=0.05, max=60.0, help="Longest wait for one reply, s.")
     ] = 2.0,
+    speed: Annotated[
+        float,
+        typer.Option(
+            min=0.001, max=1e6, help="Lab seconds per wall second, of a twin that runs as fast."
+        ),
+    ] = 1.0,
     junit: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")
     ] = None,
@@ -81,6 +87,7 @@ def check_instrument(  # noqa: PLR0913 - one parameter an option
         limits=parse_limits(limit or ()),
         timeout_s=timeout,
         actuate=actuate,
+        speed=speed,
         requests=tuple(parse_operation(one) for one in request or ()),
     )
     results = []

@@ -16,7 +16,7 @@ import pytest
 from labenv_instruments.clock import WallClock
 from labenv_instruments.drivers.multipyvu import MultiPyVuCryostat
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
-from labenv_instruments.testing.still_sample import StillSample
+from labenv_instruments.still_sample import StillSample
 from labenv_instruments.twins.multipyvu import MultiPyVuTwin
 from labenv_schemas.characterisation import MeasureResistance
 from labenv_schemas.errors import InstrumentError, ProposalError

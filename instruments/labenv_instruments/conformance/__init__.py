@@ -5,7 +5,7 @@ do the same. They only ask, unless the bench says `actuate`. What can be tried w
 an instrument that is simulated in process, is `labenv_instruments.testing.InstrumentContract`.
 """
 
-from labenv_instruments.conformance.bench import AsksWhetherSafe, Bench
+from labenv_instruments.conformance.bench import SAMPLE_ID, AsksWhetherSafe, Bench
 from labenv_instruments.conformance.check import Check, CheckResult, Verdict
 from labenv_instruments.conformance.report import as_data, as_junit, counted
 from labenv_instruments.conformance.requests import parse_limits, parse_operation
@@ -13,6 +13,7 @@ from labenv_instruments.conformance.suite import CHECKS, find_checks, run_check,
 
 __all__ = [
     "CHECKS",
+    "SAMPLE_ID",
     "AsksWhetherSafe",
     "Bench",
     "Check",

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from labenv_instruments.clock import WallClock
 from labenv_instruments.conformance.check import CheckFailed, CheckSkipped, DeviceUnreachableError
 from labenv_instruments.conformance.proxy import MeddlingProxy
 from labenv_instruments.conformance.requests import asked_time_s, described, safe_candidates
@@ -51,7 +51,7 @@ class Run:
         measured: What came of it.
         began_at: Wall clock before it.
         ended_at: Wall clock after it.
-        lab_s: Lab time that the driver waited, s.
+        lab_s: Lab time that the operation took, as far as anybody knows, s.
     """
 
     operation: Operation
@@ -100,7 +100,8 @@ class Bench:
         timeout_s: Longest wait for one reply that the driver is given, s of wall time.
         actuate: Whether it may be moved, within `limits`.
         requests: Operations to use in place of the suite's own small ones, one of a kind.
-        pace: How lab time passes; None for the wall clock, as with every real device.
+        speed: Lab seconds per wall second; other than 1 only for twins that run as fast.
+        pace: How lab time passes; None for the wall clock at `speed`, as with every real device.
         lab_clock: Returns the lab time that `pace` lets pass, s, where somebody knows it.
         witness: Tells whether the device is safe, where somebody knows better than its driver; a
             test with a twin gives ``lambda: twin.safe``.
@@ -113,6 +114,7 @@ class Bench:
     timeout_s: float = 2.0
     actuate: bool = False
     requests: tuple[Operation, ...] = ()
+    speed: float = 1.0
     pace: Pace | None = None
     lab_clock: Callable[[], float] | None = None
     witness: Callable[[], bool] | None = None
@@ -126,7 +128,18 @@ class Bench:
         self.driver_class = self._driver_class()
         if not self.timeout_s > 0.0:
             raise ConfigError(f"the time-out must be above 0 s, not {self.timeout_s:g} s")
+        if self.pace is None:
+            self._use_wall_clock()
         self.instrument()  # refuses an address that lacks a port or has options of no driver
+
+    def _use_wall_clock(self) -> None:
+        clock, speed = WallClock(self.speed), self.speed
+
+        async def pace(lab_s: float) -> None:
+            await asyncio.sleep(lab_s / speed)
+
+        # A watch on the pace hides from the driver that its time is the wall's.
+        self.pace, self.lab_clock = pace, lambda: clock.now_s
 
     @property
     def limit_s(self) -> float:
@@ -153,14 +166,12 @@ class Bench:
         address: Address = self._address
         if proxy_port is not None:
             address = replace(address, host="127.0.0.1", port=proxy_port)
-        # A watch on the wall's pace hides from the driver that its time is the wall's.
-        lab_clock = time.monotonic if self.pace is None else self.lab_clock
         return self.driver_class(
             address,
             limits=self.limits if limits is None else limits,
             timeout_s=self.timeout_s,
             pace=pace or self.pace,
-            lab_clock=lab_clock,
+            lab_clock=self.lab_clock,
         )
 
     @asynccontextmanager
@@ -175,6 +186,7 @@ class Bench:
 
         Raises:
             DeviceUnreachableError: If the device does not answer.
+            ConfigError: If its time is to be sped up and it is no twin.
         """
         found = instrument or self.instrument()
         try:
@@ -182,6 +194,10 @@ class Bench:
                 await found.connect()
             except LabEnvError as error:
                 raise DeviceUnreachableError(f"the device does not answer: {error}") from error
+            if self.speed != 1.0 and found.identity is not None and not found.identity.simulated:
+                raise ConfigError(
+                    f"{self.address} is a device, whose time is the wall's; leave the speed out"
+                )
             yield found
         finally:
             await found.close()
@@ -321,9 +337,15 @@ class Bench:
         began_at = datetime.now(UTC)
         async with self.connected(self.instrument(pace=watch)) as instrument:
             await instrument.prepare(request)
+            before_s = self._lab_s(watch)
             await instrument.run()
+            took_s = self._lab_s(watch) - before_s
             measured = await instrument.result()
-        return Run(request.operation, measured, began_at, datetime.now(UTC), watch.lab_s)
+        return Run(request.operation, measured, began_at, datetime.now(UTC), took_s)
+
+    def _lab_s(self, watch: PaceWatch) -> float:
+        """Return lab time, which on a wall clock passes also while a reply is waited for, s."""
+        return watch.lab_s if self.lab_clock is None else self.lab_clock()
 
     def _driver_class(self) -> type[WireDriver]:
         name = self.driver or self._address.driver

@@ -45,6 +45,7 @@ _FOREIGN: tuple[dict[str, object], ...] = (  # no device does all of these
 _NO_NAME = {"", "?", "unknown", "none", "null", "n/a"}
 _LARGEST_SKEW_S = 5.0
 _MANY_SIGMA = 5.0
+_SERIES = 5
 # Endings of channel names, and the unit that they promise.
 _PROMISED = {"_k": "K", "_kg": "kg", "_t": "T", "_ohm": "ohm", "_s": "s", "_m": "m", "_m2": "m^2",
              "_m3": "m^3", "_deg": "degree"}  # fmt: skip
@@ -315,7 +316,15 @@ def _allowed(name: str, one: np.ndarray, other: np.ndarray, stated: list[np.ndar
         return _MANY_SIGMA * math.sqrt(max(float(np.mean(one + other)), 1.0))
     if stated:
         return _MANY_SIGMA * math.sqrt(2.0) * float(stated[0].max()) + 1e-12
-    return 0.05 * float(np.median(np.abs(one) + np.abs(other))) / 2.0 + 1e-12
+    relative = 0.05 * float(np.median(np.abs(one) + np.abs(other))) / 2.0
+    return max(relative, _MANY_SIGMA * (_scatter(one) + _scatter(other))) + 1e-12
+
+
+def _scatter(values: np.ndarray) -> float:
+    """Return the noise on a series that is smooth without it; 0 where it is too short to tell."""
+    if values.ndim != 1 or values.size < _SERIES:
+        return 0.0
+    return float(np.std(np.diff(values, 2))) / math.sqrt(6.0)  # of white noise, per value
 
 
 def _near_now(what: str, shown: datetime, began: datetime, ended: datetime) -> None:

@@ -35,6 +35,7 @@ class Wire:
     proxy: MeddlingProxy
     identity: InstrumentIdentity
     readings: Mapping[str, str]
+    times: float
 
     def questions(self) -> dict[str, Callable[[], Awaitable[None]]]:
         """Return what can be asked without moving anything; a wrong answer fails the check."""
@@ -70,7 +71,7 @@ class Wire:
         )
 
     async def _what(self) -> None:
-        wrong = disagreements(self.readings, await self.instrument.readings(), times=_AT_REST)
+        wrong = disagreements(self.readings, await self.instrument.readings(), times=self.times)
         require(not wrong, f"readings told what the device did not answer: {wrong}")
 
 
@@ -81,7 +82,8 @@ async def _wired(bench: Bench) -> AsyncGenerator[Wire]:
         bench.connected(bench.instrument(port)) as instrument,
     ):
         identity = await instrument.connect()
-        yield Wire(instrument, proxy, identity, await instrument.readings())
+        times = _AT_REST * max(1.0, bench.speed)  # a stage drifts as fast as its time passes
+        yield Wire(instrument, proxy, identity, await instrument.readings(), times)
         proxy.leave_alone()
 
 

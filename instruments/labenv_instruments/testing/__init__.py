@@ -3,7 +3,7 @@
 Public, for authors of drivers; never imported at run time.
 """
 
+from labenv_instruments.still_sample import StillSample
 from labenv_instruments.testing.contract import InstrumentContract
-from labenv_instruments.testing.still_sample import StillSample
 
 __all__ = ["InstrumentContract", "StillSample"]

@@ -23,7 +23,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from labenv_instruments.instrument import Instrument, InstrumentRequest, InstrumentState
-from labenv_instruments.testing.still_sample import StillSample
+from labenv_instruments.still_sample import StillSample
 from labenv_instruments.twin import InProcessTwin
 from labenv_schemas.errors import InstrumentError, ProposalError
 from labenv_schemas.measurement import Measurement

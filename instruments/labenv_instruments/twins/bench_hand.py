@@ -85,6 +85,16 @@ class BenchHandTwin(WireTwin):
             reply = {"ok": False, "message": f"no request: {type(error).__name__}: {error}"}
         return json.dumps({"id": number, **reply}).encode() + b"\n"
 
+    def put(self, sample: SampleView) -> None:
+        """Put one sample at every station, until samples of a series are carried.
+
+        Args:
+            sample: Which; it can be at several places at once, as none can.
+        """
+        self._samples[sample.sample_id] = sample
+        for twin in self.twins.values():
+            twin.load(sample, {})
+
     # ------------------------------------------------------------------------- what it does
 
     def _hello(self, _: dict[str, Any]) -> dict[str, Any]:

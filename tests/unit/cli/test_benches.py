@@ -150,6 +150,35 @@ def test_a_bad_lab_file_is_an_error_that_names_it(
     assert "lab.yaml" in answer.err
 
 
+def test_twins_with_a_sample_pass_every_check_that_moves_them(
+    labenv: Callable[..., Answer], tmp_path: Path
+) -> None:
+    path, here = tmp_path / "fast.yaml", tmp_path / "here.yaml"
+    path.write_text(yaml.safe_dump({**LAB, "clock": "wall", "speed": 500.0}))
+    with served(path, "--sample", "--any-port", "--write", str(here), "--format", "json") as twins:
+        addresses = first_json(twins)["stations"]
+        for name in ("balance", "press", "furnace-1", "diffractometer"):
+            answer = labenv(
+                "check-instrument", addresses[name], "--actuate", "--speed", 500, "--timeout", 0.2,
+                "--check", "operation", "--check", "units", "--check", "clock",
+                "--check", "repeatability", "--format", "json",
+            )  # fmt: skip
+            assert answer.code == 0, answer.out
+            verdicts = {one["name"]: one["verdict"] for one in answer.json["checks"]}
+            assert verdicts["operation"] == "passed"
+
+
+def test_a_device_whose_time_is_the_wall_s_cannot_be_sped_up(
+    labenv: Callable[..., Answer], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labenv_instruments.twins.mt_sics.SOFTWARE", "1.30 4.18.31.1008")
+    with running_bench() as bench:
+        address = bench.config.stations["balance"].address
+        answer = labenv("check-instrument", address, "--speed", 10, "--check", "identity")
+    assert answer.code != 0
+    assert "leave the speed out" in answer.out + answer.err
+
+
 # -------------------------------------------------------------------------------------- run --lab
 
 

@@ -15,7 +15,7 @@ from labenv_instruments.drivers.aeris import Aeris, application_name
 from labenv_instruments.drivers.powder_diffractometer import PowderDiffractometer
 from labenv_instruments.faults import FOR_EVER, HARMLESS, WIRE_FAULTS, Fault, FaultKind
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
-from labenv_instruments.testing.still_sample import StillSample
+from labenv_instruments.still_sample import StillSample
 from labenv_instruments.twins import load_twin
 from labenv_instruments.twins._aeris_file import written
 from labenv_instruments.twins.aeris import AerisTwin

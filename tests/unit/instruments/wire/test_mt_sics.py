@@ -12,7 +12,7 @@ from labenv_instruments.clock import VirtualClock, WallClock
 from labenv_instruments.drivers.mt_sics import MettlerBalance
 from labenv_instruments.faults import FOR_EVER, HARMLESS, WIRE_FAULTS, Fault, FaultKind
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
-from labenv_instruments.testing.still_sample import StillSample
+from labenv_instruments.still_sample import StillSample
 from labenv_instruments.twins import load_twin
 from labenv_instruments.twins.mt_sics import MettlerBalanceTwin
 from labenv_schemas.characterisation import Weigh

@@ -15,7 +15,7 @@ from labenv_instruments.faults import FOR_EVER, WIRE_FAULTS, Fault, FaultKind, F
 from labenv_instruments.instrument import InstrumentRequest, InstrumentState
 from labenv_instruments.limits import DeviceLimits
 from labenv_instruments.sample_view import ResistanceSeen, Unknown
-from labenv_instruments.testing.still_sample import StillSample
+from labenv_instruments.still_sample import StillSample
 from labenv_instruments.twins.multipyvu import MultiPyVuTwin
 from labenv_instruments.wire.address import parse_address
 from labenv_schemas.characterisation import MeasureResistance

@@ -1,4 +1,4 @@
-"""A sample to test twins with: it does nothing, and its sensors show plausible numbers."""
+"""A sample to try twins with: it does nothing, and its sensors show plausible numbers."""
 
 from __future__ import annotations
 
