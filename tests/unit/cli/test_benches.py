@@ -52,8 +52,13 @@ def served(lab: Path, *words: str) -> Generator[subprocess.Popen[str]]:
     try:
         yield process
     finally:
-        process.kill()
-        process.communicate()
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.communicate(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.communicate()
 
 
 def first_json(process: subprocess.Popen[str]) -> Any:
