@@ -17,6 +17,7 @@ from labenv_schemas.measurement import Diffractogram, QualityFlag, Spectrum
 if TYPE_CHECKING:
     from labenv_schemas.measurement import Measurement
 
+_OPEN_ENDED = frozenset({"bruker_uxd", "text_columns"})  # formats that do not say how much follows
 _MAX_BYTES = 500_000_000
 _NOT_FORMATS = {"containers", "inspection", "reading", "scans", "times"}
 _BROADEST_LAST = ("pdcif", "text_columns")  # plain columns match almost anything that is text
@@ -129,7 +130,16 @@ def read_all(file: Recognised) -> tuple[Measurement, ...]:
         raise MeasurementFileError(message) from cause
     if not found:
         raise MeasurementFileError(f"{file.source}: the {file.reader.NAME} file holds no scan")
+    if file.format_id in _OPEN_ENDED and not _ends_a_line(file.data):
+        message = "the last line has no end, as in a file that was cut; look at its last number"
+        flag = QualityFlag(code="last_line_open", message=message)
+        last = found[-1].model_copy(update={"flags": (*found[-1].flags, flag)})
+        found = (*found[:-1], last)
     return found
+
+
+def _ends_a_line(data: bytes) -> bool:
+    return data.rstrip(b" \t\x00").endswith((b"\n", b"\r"))
 
 
 def read_measurements(path: str | Path) -> tuple[Measurement, ...]:

@@ -263,3 +263,18 @@ def test_a_value_that_is_no_number_is_told_without_a_dump(
     assert "delete the line" in told
     assert "pydantic" not in told
     assert "array(" not in told
+
+
+UXD = b"_FILEVERSION=2\n_STEPSIZE=0.02\n_START=20.0\n_COUNTS\n 101 102 103 104\n 105 106"
+
+
+@pytest.mark.parametrize("text", [UXD, b"20.00 101\n20.02 102\n20.04 103\n20.06 10"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+def test_a_line_that_is_cut_within_its_last_number_is_flagged(
+    tmp_path: Path, text: bytes, encoding: str
+) -> None:
+    path = tmp_path / "cut"
+    for end, flagged in (("", True), ("\n", False), ("\r\n\r\n", False)):
+        path.write_bytes((text.decode() + end).encode(encoding))
+        codes = {flag.code for flag in read_measurement(path).flags}
+        assert ("last_line_open" in codes) is flagged, repr(end)
