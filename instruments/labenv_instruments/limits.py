@@ -6,9 +6,9 @@ them before anything moves, and the driver refuses it again.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from labenv_schemas.base import Model
 from labenv_schemas.characterisation import MeasureMagnetisation, MeasureResistance
@@ -17,10 +17,20 @@ from labenv_schemas.proposal import Dose, GasMixture, Heat
 from labenv_schemas.units import FieldT, HeatingRateKPerS, MassKg, Quantity, TemperatureK
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from labenv_schemas.proposal import Operation
 
 _CurrentA = Annotated[float, Quantity("A", "Current", "10 mA")]
+_Gas = Literal["air", "oxygen", "nitrogen", "argon", "carbon_dioxide", "vacuum", "mixture"]
 _VoltageV = Annotated[float, Quantity("V", "Voltage", "10 V")]
+_COLD = ("max_field", "max_temperature", "min_temperature", "max_ramp")
+_CONCERNED: dict[str, tuple[str, ...]] = {
+    "heat": ("max_temperature", "max_ramp", "atmospheres"),
+    "measure_resistance": ("max_current", "max_voltage", *_COLD),
+    "measure_magnetisation": _COLD,
+    "dose": ("max_dose",),
+}
 
 
 class DeviceLimits(Model):
@@ -39,25 +49,46 @@ class DeviceLimits(Model):
         description="Fastest change of temperature, with unit.",
     )  # fmt: skip
     max_current_a: _CurrentA | None = Field(
-        default=None, validation_alias="max_current", serialization_alias="max_current",
+        default=None, gt=0.0, validation_alias="max_current", serialization_alias="max_current",
         description="Largest current through a sample, with unit.",
     )  # fmt: skip
     max_voltage_v: _VoltageV | None = Field(
-        default=None, validation_alias="max_voltage", serialization_alias="max_voltage",
+        default=None, gt=0.0, validation_alias="max_voltage", serialization_alias="max_voltage",
         description="Largest compliance voltage, with unit.",
     )  # fmt: skip
     max_field_t: FieldT | None = Field(
-        default=None, validation_alias="max_field", serialization_alias="max_field",
+        default=None, gt=0.0, validation_alias="max_field", serialization_alias="max_field",
         description="Largest magnetic field, with unit.",
     )  # fmt: skip
     max_dose_kg: MassKg | None = Field(
-        default=None, validation_alias="max_dose", serialization_alias="max_dose",
+        default=None, gt=0.0, validation_alias="max_dose", serialization_alias="max_dose",
         description="Most of one substance in a vial, with unit.",
     )  # fmt: skip
-    atmospheres: tuple[str, ...] | None = Field(
+    atmospheres: tuple[_Gas, ...] | None = Field(
         default=None,
+        min_length=1,
         description="Gases that are connected: names of atmospheres, and 'mixture' for mixtures.",
     )
+
+    @model_validator(mode="after")
+    def _leave_room(self) -> DeviceLimits:
+        low_k, high_k = self.min_temperature_k, self.max_temperature_k
+        if low_k is not None and high_k is not None and low_k >= high_k:
+            raise ValueError("min_temperature is not below max_temperature; nothing is allowed")
+        return self
+
+    def idle(self, operations: Collection[str]) -> tuple[str, ...]:
+        """Return the limits that hold nothing back where only some operations are done.
+
+        Args:
+            operations: Those of the device; without any it is set by hand, and all may matter.
+
+        Returns:
+            Names of limits, as a lab file writes them.
+        """
+        concerned = {name for op in operations for name in _CONCERNED.get(op, ())}
+        given = self.model_dump(exclude_none=True, by_alias=True)
+        return tuple(name for name in given if operations and name not in concerned)
 
     def check(self, operation: Operation, station: str) -> None:
         """Refuse an operation that passes a limit.

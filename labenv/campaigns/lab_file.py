@@ -16,6 +16,7 @@ from labenv_schemas.errors import ConfigError
 from labenv_schemas.faults import Fault, explain
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping
     from pathlib import Path
 
 
@@ -56,23 +57,33 @@ def _faults(config: LabConfig) -> list[Fault]:
     faults: list[Fault] = []
     for name, station in config.stations.items():
         place = ("stations", name)
+        operations: Collection[str] = ()
         try:
             address = parse_address(station.address)
-            load_driver(address.driver or "")
+            operations = load_driver(address.driver or "").operations
         except (ConfigError, LookupError) as error:
             faults.append(Fault((*place, "address"), f"stations.{name}.address", str(error)))
-        try:
-            DeviceLimits.model_validate(station.limits)
-        except ValidationError as error:
-            faults += [
-                Fault(
-                    (*place, "limits", *fault.path),
-                    f"stations.{name}.limits.{fault.place}",
-                    fault.message,
-                )
-                for fault in explain(error, DeviceLimits, station.limits)
-            ]
+        faults += [
+            Fault((*place, "limits", *fault.path), _joined(name, fault.place), fault.message)
+            for fault in _limit_faults(station.limits, operations)
+        ]
     return faults
+
+
+def _limit_faults(limits: Mapping[str, object], operations: Collection[str]) -> list[Fault]:
+    try:
+        found = DeviceLimits.model_validate(limits)
+    except ValidationError as error:
+        return explain(error, DeviceLimits, limits)
+    done = ", ".join(sorted(operations))
+    return [
+        Fault((name,), name, f"holds nothing back here: the device does {done}; leave it out")
+        for name in found.idle(operations)
+    ]
+
+
+def _joined(station: str, place: str) -> str:
+    return ".".join(part for part in ("stations", station, "limits", place) if part)
 
 
 __all__ = ["load_lab"]

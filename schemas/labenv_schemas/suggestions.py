@@ -83,6 +83,9 @@ def meant(word: str, options: Sequence[str], *, cutoff: float = 0.75) -> str | N
         One of the options, or None if no guess is good.
     """
     plain, spelt = _plain(word), {_plain(option): option for option in reversed(options)}
+    longer = [option for option in spelt if len(plain) > 3 and option.startswith(plain)]
+    if len(longer) == 1:
+        return spelt[longer[0]]  # cut short, not misspelt
     for near in difflib.get_close_matches(plain, spelt, n=1, cutoff=cutoff):
         return spelt[near]
     for synonym in difflib.get_close_matches(plain, _SYNONYMS, n=3, cutoff=0.8):
