@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -90,6 +91,39 @@ def test_a_killed_driver_leaves_a_cooling_furnace_and_a_campaign_to_resume(tmp_p
     assert record.outcome is not None
     assert record.outcome.status == "failed_machine"
     assert "ended during 'heat'" in str(record.outcome.message)
+
+
+def test_a_terminal_shows_the_furnace_s_temperature_while_it_climbs(tmp_path: Path) -> None:
+    import pty  # not on every system
+
+    with running_bench(timeout_s=2.0, clock="wall", speed=20000.0) as bench:
+        campaign, lab = files(tmp_path, bench)
+        screen, other_end = pty.openpty()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "labenv", "run", campaign, "--lab", lab, "--store",
+             str(tmp_path / "s.sqlite")],
+            stdout=subprocess.DEVNULL, stderr=other_end, env={**os.environ, "COLUMNS": "160"},
+        )  # fmt: skip
+        os.close(other_end)
+        text = ""
+        try:
+            while piece := _read(screen):
+                text += piece
+            assert process.wait(30) == 0, text
+        finally:
+            process.kill()
+            process.wait()
+            os.close(screen)
+    shown = re.findall(r"furnace-1 .*?temperature (-?[0-9.]+) degC", text)
+    hottest = [float(value) for value in shown if float(value) > 300.0]
+    assert len(set(hottest)) >= 3, shown
+
+
+def _read(screen: int) -> str:
+    try:
+        return os.read(screen, 65536).decode(errors="replace")
+    except OSError:  # the other end is closed
+        return ""
 
 
 def test_an_interrupted_campaign_leaves_everything_safe(tmp_path: Path) -> None:

@@ -64,6 +64,13 @@ def test_a_terminal_shows_stations_queue_and_best(shown: Any) -> None:
     assert "\x1b[?25h" in text  # the cursor is shown again
 
 
+def test_a_terminal_shows_what_devices_show(shown: Any) -> None:
+    readings = {"temperature": "812.4 degC", "output": "31.0 %"}
+    furnace = StationStatus("furnace-1", "eurotherm", 9e4, 0, "c00001-0003", 2, readings)
+    text = shown(progress(stations=(furnace,)), terminal=True)
+    assert "temperature 812.4 degC, output 31.0 %" in text
+
+
 def test_a_score_short_of_the_goal_never_reads_as_the_goal(shown: Any) -> None:
     for terminal in (False, True):
         text = shown(progress(best_value=0.98987, goal=0.99), terminal=terminal)
