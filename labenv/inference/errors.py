@@ -2,11 +2,37 @@
 
 from __future__ import annotations
 
-from labenv_schemas.errors import LabEnvError
+from labenv_schemas.errors import BoundaryError, LabEnvError
 
 
 class InferenceError(LabEnvError):
     """The backend, or what it answered, cannot be used."""
+
+
+class BackendError(InferenceError, BoundaryError):
+    """A server refused a call or failed at it.
+
+    Attributes:
+        status: HTTP status; None where no answer came.
+        retryable: Whether the same call may succeed later; it has not been carried out.
+    """
+
+    def __init__(self, message: str, *, status: int | None = None, retryable: bool = False) -> None:
+        super().__init__(message, retryable=retryable)
+        self.status = status
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (_rebuild_backend, (type(self), str(self), self.status, self.retryable))
+
+
+class BackendUnavailableError(BackendError):
+    """No server answers at the address, or it stopped answering."""
+
+
+def _rebuild_backend(
+    kind: type[BackendError], message: str, status: int | None, retryable: bool
+) -> BackendError:
+    return kind(message, status=status, retryable=retryable)
 
 
 class ReplayError(InferenceError):
@@ -30,4 +56,10 @@ class PrefixError(ReplayError):
         )
 
 
-__all__ = ["InferenceError", "PrefixError", "ReplayError"]
+__all__ = [
+    "BackendError",
+    "BackendUnavailableError",
+    "InferenceError",
+    "PrefixError",
+    "ReplayError",
+]

@@ -1,0 +1,6 @@
+"""The client's side: one server, or several behind or without a router."""
+
+from labenv.inference.client.client import InferenceClient
+from labenv.inference.client.workers import WorkerPool
+
+__all__ = ["InferenceClient", "WorkerPool"]
