@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from contextlib import aclosing, asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, Any
 
 from labenv.inference.client.transport import Transport
 from labenv.inference.errors import BackendError, InferenceError
@@ -24,8 +22,8 @@ from labenv.inference.protocol import (
     UpdateWeightsFromDisk,
     UpdateWeightsFromTensor,
 )
+from labenv.inference.protocol.reading import parse_reply
 from labenv.inference.request_ids import new_request_id
-from labenv_schemas.base import describe
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,7 +32,6 @@ if TYPE_CHECKING:
     from labenv.inference.protocol import GenerateRequest
     from labenv.inference.protocol.wire import WireModel
 
-R = TypeVar("R", bound="WireModel")
 _ABORT_S = 5.0
 _UPDATE_S = 3600.0
 
@@ -106,7 +103,7 @@ class InferenceClient:
             reply = json.loads(content)
         except ValueError as error:
             raise InferenceError(f"{self.url}/generate answered no JSON: {error}") from None
-        return _parse(GenerateReply, reply, f"{self.url}/generate")
+        return parse_reply(GenerateReply, reply, f"{self.url}/generate")
 
     async def stream(self, request: GenerateRequest) -> AsyncGenerator[GenerateReply]:
         """Generate and yield what there is so far, again and again.
@@ -132,7 +129,7 @@ class InferenceClient:
             async for event in events:
                 if "error" in event:
                     raise BackendError(f"{self.url}/generate: {event['error']}", status=400)
-                yield _parse(GenerateReply, event, f"{self.url}/generate")
+                yield parse_reply(GenerateReply, event, f"{self.url}/generate")
 
     @asynccontextmanager
     async def _under_way(self, body: Mapping[str, Any]) -> AsyncGenerator[None]:
@@ -250,7 +247,7 @@ class InferenceClient:
     async def model_info(self) -> ModelInfo:
         """Return what is served, and the version of its weights."""
         answer = await self._transport.call("GET", "/model_info")
-        return _parse(ModelInfo, answer.json(), f"{self.url}/model_info")
+        return parse_reply(ModelInfo, answer.json(), f"{self.url}/model_info")
 
     async def server_info(self) -> dict[str, Any]:
         """Return what the server says of itself."""
@@ -276,7 +273,7 @@ class InferenceClient:
         answer = await self._transport.call(
             "POST", path, body.model_dump(exclude_none=True), repeatable=False, reply_s=_UPDATE_S
         )
-        reply = _parse(UpdateReply, answer.json(), f"{self.url}{path}")
+        reply = parse_reply(UpdateReply, answer.json(), f"{self.url}{path}")
         if not reply.success:
             raise BackendError(f"{self.url}{path}: {reply.message}", status=answer.status_code)
         return reply
@@ -303,15 +300,6 @@ def _body(request: GenerateRequest, *, stream: bool) -> dict[str, Any]:
     body = request.model_dump(exclude_none=True, exclude_defaults=True)
     params = request.sampling_params.model_dump(exclude_none=True, exclude_defaults=True)
     return {**body, "sampling_params": params, "rid": rid, "stream": stream}
-
-
-def _parse(model: type[R], content: Any, where: str) -> R:  # noqa: ANN401 - whatever came
-    try:
-        return model.model_validate(content)
-    except ValidationError as error:
-        raise InferenceError(
-            f"{where} answered what is not of the protocol: {describe(error)}"
-        ) from (error)
 
 
 __all__ = ["InferenceClient"]

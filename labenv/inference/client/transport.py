@@ -34,10 +34,11 @@ class Transport:
         reply_s: Longest wait for the reply to a call that is not a generation, s.
         connect_s: Longest wait for a connection, s.
         probe_s: How often a server is asked for a sign of life during a generation, s.
+        probe_path: What it is asked.
         headers: Sent with every call.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - each by name
         self,
         url: str,
         *,
@@ -45,10 +46,12 @@ class Transport:
         reply_s: float = 60.0,
         connect_s: float = 5.0,
         probe_s: float = 20.0,
+        probe_path: str = "/model_info",
         headers: Mapping[str, str] | None = None,
     ) -> None:
         self.url = url.rstrip("/")
-        self._tries, self._reply_s, self._probe_s = tries, reply_s, probe_s
+        self._tries, self._reply_s = tries, reply_s
+        self._probe_s, self._probe_path = probe_s, probe_path
         self._http = httpx.AsyncClient(
             base_url=self.url,
             headers=dict(headers or {}),
@@ -214,7 +217,7 @@ class Transport:
                 if done:
                     return task.result()
                 try:
-                    await self._http.get("/model_info", timeout=self._reply_s)
+                    await self._http.get(self._probe_path, timeout=self._reply_s)
                 except httpx.HTTPError as error:
                     if not task.done():
                         raise BackendUnavailableError(
