@@ -29,7 +29,7 @@ $(VENV)/.run: $(VENV)/.made $(SOURCES)
 $(VENV)/.test: $(VENV)/.made $(SOURCES)
 	@echo "Installing labenv with its test dependencies into $(VENV) ..."
 	$(PIP) install torch==2.13.0
-	$(PIP) install -e '.[test,rl,mlip,calphad]'
+	$(PIP) install -e '.[test,rl,mlip,moe,calphad]'
 	@touch $@
 
 # The types of the optional parts can only be checked where those are installed.
