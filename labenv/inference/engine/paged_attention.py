@@ -85,7 +85,12 @@ class Pass:
         self._pool.write(layer_idx, self._fed, keys[0].transpose(0, 1), values[0].transpose(0, 1))
         return keys, values
 
-    def attend(self, module: Any, query: torch.Tensor, scaling: float) -> torch.Tensor:
+    def attend(
+        self,
+        module: Any,  # noqa: ANN401 - each model has a class of its own
+        query: torch.Tensor,
+        scaling: float,
+    ) -> torch.Tensor:
         """Return attention of new tokens.
 
         Args:
@@ -112,7 +117,11 @@ class Pass:
             at += piece.new
         return torch.cat(parts)
 
-    def _read(self, module: Any, slots: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    def _read(
+        self,
+        module: Any,  # noqa: ANN401
+        slots: torch.Tensor,
+    ) -> tuple[torch.Tensor, torch.Tensor]:
         """Return keys and values, shape (B, heads, context, size), of slots, shape (B, context)."""
         keys, values = self._pool.read(module.layer_idx, slots)
         keys, values = keys.transpose(1, 2), values.transpose(1, 2)
