@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _BEATS = 4  # in the dead man's time
 _TRIES, _PAUSE_S = 5, 1.0
 _BYE = b"bye\n"
+_ENDS_WITHIN_S = 5.0
 _log = logging.getLogger(__name__)
 
 
@@ -69,16 +70,19 @@ class Watchdog:
         Args:
             loop: The running loop that drives the devices.
         """
+        self._loop = loop
+        self._spawn()
+        self._beating = loop.create_task(self._beat())
+
+    def _spawn(self) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "labenv_instruments.watchdog"],
             stdin=subprocess.PIPE,
             stdout=subprocess.DEVNULL,
             start_new_session=True,  # an interrupt from the terminal is not for it
         )
-        self._loop = loop
         told = {"addresses": self._addresses, "dead_man_s": self._dead_man_s}
         self._send(json.dumps(told).encode() + b"\n")
-        self._beating = loop.create_task(self._beat())
 
     def dismiss(self) -> None:
         """Tell the process that all is safe and let it end; twice is fine."""
@@ -90,10 +94,21 @@ class Watchdog:
         with contextlib.suppress(OSError):
             process.stdin.write(_BYE)
             process.stdin.close()
-        process.wait(self._dead_man_s + 60.0)
+        try:
+            process.wait(_ENDS_WITHIN_S)
+        except subprocess.TimeoutExpired:  # stopped, or it hangs; there is nothing left to watch
+            process.kill()
+            process.wait()
 
     async def _beat(self) -> None:
         while True:
+            if self._process is not None and self._process.poll() is not None:
+                # Killed, or it acted because this process stood still for too long.
+                _log.warning("the watchdog process has ended; another one takes its place")
+                if self._process.stdin is not None:
+                    with contextlib.suppress(OSError):
+                        self._process.stdin.close()
+                self._spawn()
             self._send(b"\n")
             await asyncio.sleep(self._dead_man_s / _BEATS)
 

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 from labenv.campaigns.config_file import by_line
 from labenv.campaigns.text_files import read_text_file
 from labenv.campaigns.yaml_lines import parse_yaml
+from labenv.lab.bench_lock import place_of
 from labenv_instruments.limits import DeviceLimits
 from labenv_instruments.wire.address import parse_address
 from labenv_schemas.campaign import LabConfig
@@ -55,14 +56,20 @@ def _faults(config: LabConfig) -> list[Fault]:
     from labenv_instruments.drivers import load_driver
 
     faults: list[Fault] = []
+    taken: dict[str, str] = {}
     for name, station in config.stations.items():
         place = ("stations", name)
         operations: Collection[str] = ()
         try:
-            address = parse_address(station.address)
-            operations = load_driver(address.driver or "").operations
+            driver = load_driver(parse_address(station.address).driver or "")
+            operations = driver.operations
+            first = taken.setdefault(place_of(station.address), name)
+            twice = first != name and not getattr(driver, "shared", False)
+            wrong = f"station {first} is at the same address; a device has one" if twice else ""
         except (ConfigError, LookupError) as error:
-            faults.append(Fault((*place, "address"), f"stations.{name}.address", str(error)))
+            wrong = str(error)
+        if wrong:
+            faults.append(Fault((*place, "address"), f"stations.{name}.address", wrong))
         faults += [
             Fault((*place, "limits", *fault.path), _joined(name, fault.place), fault.message)
             for fault in _limit_faults(station.limits, operations)

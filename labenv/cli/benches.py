@@ -70,13 +70,18 @@ def twin(  # noqa: PLR0913 - one parameter an option
 ) -> None:
     """Serve a twin of every device of a lab file."""
     from labenv.lab.twin_bench import TwinBench
+    from labenv.lab.twin_world import warm_up
     from labenv_instruments.conformance import SAMPLE_ID
     from labenv_instruments.still_sample import StillSample
 
-    bench = TwinBench(_load_bench(lab), seed=seed, any_port=any_port)
+    config = _load_bench(lab)
+    bench = TwinBench(config, seed=seed, any_port=any_port)
     _plan_faults(bench, fault or [], faults, seed)
     if sample:
         bench.hand.put(StillSample(SAMPLE_ID))
+
+    # Physics compiles when it is first used, on a fresh machine for longer than a driver waits.
+    warm_up(config.system)
 
     async def serve() -> None:
         began_s, ended = time.monotonic(), _interrupted()
@@ -101,13 +106,12 @@ def stop(
     Raises:
         Exit: With code 1 if a device is not safe.
     """
-    from labenv.lab.bench_lock import BenchLock
+    from labenv.lab.bench_lock import BenchLock, places_of
     from labenv_instruments.watchdog import secure
 
     config = _load_bench(lab)
-    hand = config.hand or ""
-    deaf = asyncio.run(_stop_hand(hand))
-    ended = _end(BenchLock(hand))
+    deaf = asyncio.run(_stop_hand(config.hand or ""))
+    ended = _end(BenchLock(places_of(config)))
     results = asyncio.run(secure([s.address for s in config.stations.values()], tries=3))
     _print_secured(list(config.stations), results, ended, format_)
     if deaf is not None:

@@ -126,14 +126,30 @@ async def carry_out(instrument: Instrument, request: InstrumentRequest) -> tuple
 
     Returns:
         What was measured.
+
+    Raises:
+        InstrumentError: If it failed; and what else, if it could not be left idle then.
     """
     try:
         await instrument.prepare(request)
         await instrument.run()
-        return await instrument.result()  # type: ignore[return-value]
-    finally:
-        if instrument.state is not InstrumentState.IDLE:
-            await instrument.abort()
+        found = await instrument.result()
+    except InstrumentError as cause:
+        try:
+            await _leave_idle(instrument)
+        except InstrumentError as worse:
+            raise InstrumentError(f"{cause}; and then {worse}") from cause
+        raise
+    except BaseException:
+        await _leave_idle(instrument)
+        raise
+    await _leave_idle(instrument)
+    return found  # type: ignore[return-value]
+
+
+async def _leave_idle(instrument: Instrument) -> None:
+    if instrument.state is not InstrumentState.IDLE:
+        await instrument.abort()
 
 
 def finish_now(coroutine: Coroutine[Any, Any, R]) -> R:

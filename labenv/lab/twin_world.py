@@ -8,12 +8,12 @@ from labenv.lab.bench import load_bench
 from labenv.lab.conditions import draw_conditions
 from labenv.lab.sample import BenchSample, World
 from labenv_instruments.trusted import trusted
-from labenv_schemas.proposal import Dose, PrecursorDose
+from labenv_schemas.proposal import Dose, Heat, Measure, Mix, PrecursorDose, Regrind
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from labenv_schemas.proposal import Mix, Press
+    from labenv_schemas.proposal import Press
 
 
 class DosedSample(BenchSample):
@@ -86,6 +86,26 @@ def new_world(content: Mapping[str, Any]) -> Callable[[str, int], DosedSample]:
     return lambda name, index: DosedSample(world, name, index)
 
 
+def warm_up(system: str) -> None:
+    """Make a sample, fire it and look at it, so that nothing has to be compiled afterwards.
+
+    A machine that runs it for the first time compiles for some twenty seconds, in which a twin
+    would answer nothing.
+
+    Args:
+        system: Material system.
+    """
+    bench = load_bench(system)
+    sample = new_world({"system": system, "seed": 0})("warm-up", 0)
+    names = [one.name for one in bench.shelf.substances][:2]
+    sample.dispense(_whole(dict.fromkeys(names, 1e-4)))
+    sample.mix(Mix.model_validate({"duration": "10 min"}))
+    sample.fire(Heat.model_validate({"segments": [{"target": "900 degC", "hold": "1 h"}]}))
+    sample.regrind(Regrind())
+    sample.fire(Heat.model_validate({"segments": [{"target": "900 degC", "hold": "1 h"}]}))
+    sample.diffraction(Measure())
+
+
 def _whole(portions: Mapping[str, float]) -> Dose:
     precursors = tuple(
         trusted(PrecursorDose, substance=name, mass_kg=mass_kg, amount_mol=None)
@@ -94,4 +114,4 @@ def _whole(portions: Mapping[str, float]) -> Dose:
     return trusted(Dose, op="dose", precursors=precursors)
 
 
-__all__ = ["DosedSample", "new_world"]
+__all__ = ["DosedSample", "new_world", "warm_up"]

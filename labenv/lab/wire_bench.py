@@ -7,7 +7,7 @@ import contextlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from labenv.lab.bench_lock import BenchLock
+from labenv.lab.bench_lock import BenchLock, places_of
 from labenv.lab.portal import Portal
 from labenv.lab.stations import Station, carry_out
 from labenv_instruments.clock import VirtualClock, WallClock
@@ -143,7 +143,7 @@ class WireBench:
         ]
         self._watchdog: Watchdog | None = None
         self._begun = False
-        self._lock = BenchLock(config.hand or "")
+        self._lock = BenchLock(places_of(config))
         self._lock.take()
         self.portal = Portal()
         try:
@@ -264,6 +264,9 @@ class WireBench:
                 "only a bench of twins can live in virtual or faster time; write 'clock: wall' and "
                 "leave 'speed' out"
             )
+        if not self.live:  # another campaign may have let time pass there
+            shown = (await self.hand.ask("state"))["stations"]
+            self._now_s = {name: float(one["lab_s"]) for name, one in shown.items()}
         if self.live:
             addresses = [str(station.driver.address) for station in self.stations]
             self._watchdog = Watchdog(addresses, self.config.dead_man_s)

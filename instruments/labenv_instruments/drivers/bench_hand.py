@@ -25,6 +25,7 @@ class BenchHand(WireDriver):
     role = "ball_mill"
     operations = frozenset({"mix", "press", "regrind"})
     default_port = DEFAULT_PORT
+    shared = True
 
     _hand: Hand | None = None
 

@@ -52,6 +52,8 @@ class WireDriver(Instrument):
         role: Kind of station that the device can stand at: the driver's name in a simulated lab.
         default_port: TCP port where the address names none; None where one must be given.
         option_help: The options an address may carry, by name, in words.
+        shared: Whether several stations of a laboratory may be at one address, as where one robot
+            mixes and presses.
 
     Raises:
         ConfigError: If the address is of another driver, lacks a port or has unknown options.
@@ -60,6 +62,7 @@ class WireDriver(Instrument):
     role: ClassVar[str]
     default_port: ClassVar[int | None] = None
     option_help: ClassVar[Mapping[str, str]] = {}
+    shared: ClassVar[bool] = False
     driver_version: ClassVar[str] = "1"
 
     def __init__(  # noqa: PLR0913 - what a laboratory decides of a device

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import yaml
 
-from labenv.lab.bench_lock import BenchLock
+from labenv.lab.bench_lock import BenchLock, places_of
 from labenv.store import Store
 from labenv_instruments.wire import parse_address
 from tests.unit.lab.wires import STATIONS, running_bench
@@ -196,7 +196,7 @@ def test_a_campaign_on_a_bench_has_the_scores_of_the_one_in_process(
         answer = labenv("run", campaign, "--lab", lab, "--store", "wire.sqlite", "--format", "json")
         assert answer.code == 0, answer.err
         assert bench.all_safe()
-        assert BenchLock(str(bench.config.hand)).holder() is None
+        assert BenchLock(places_of(bench.config)).holder() is None
     scores = []
     for name in ("in.sqlite", "wire.sqlite"):
         with Store.open(name) as store:
@@ -212,7 +212,7 @@ def test_a_second_driver_of_the_bench_is_refused_and_leaves_no_campaign(
 ) -> None:
     with running_bench() as bench:
         lab = save(bench, tmp_path / "bench.yaml")
-        lock = BenchLock(str(bench.config.hand))
+        lock = BenchLock(places_of(bench.config))
         lock.take()
         try:
             answer = labenv("run", campaign, "--lab", lab, "--store", "s.sqlite")

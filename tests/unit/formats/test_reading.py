@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from labenv_instruments.formats import format_ids, read_measurement
+from labenv_instruments.formats import format_ids, read_measurement, read_measurements
 from labenv_schemas.decoding import decode
 from labenv_schemas.errors import MeasurementFileError
 from labenv_schemas.measurement import Diffractogram
@@ -278,3 +278,109 @@ def test_a_line_that_is_cut_within_its_last_number_is_flagged(
         path.write_bytes((text.decode() + end).encode(encoding))
         codes = {flag.code for flag in read_measurement(path).flags}
         assert ("last_line_open" in codes) is flagged, repr(end)
+
+
+SCAN_ROWS = "".join(f"{20 + i * 0.5:.2f} {100 + i}\n" for i in range(20))
+
+
+def test_recognition_does_not_take_for_ever(tmp_path: Path) -> None:
+    for text in ("100 " * 40 + "x\n", "1," * 60 + "x\n", "1,1;" * 60 + "!\n"):
+        with pytest.raises(MeasurementFileError, match="not recognised"):
+            read_measurement(write(tmp_path, text * 20))
+
+
+def test_a_comment_among_the_rows_parts_scans(tmp_path: Path) -> None:
+    more = "".join(f"{30 + i * 0.5:.2f} {200 + i}\n" for i in range(20))
+    path = write(
+        tmp_path, f"# wavelength: 0.7093\n# scan 1\n{SCAN_ROWS}# scan 2\n{more}# the end\n"
+    )
+    one, other = read_measurements(path)
+    assert isinstance(one, Diffractogram)
+    assert isinstance(other, Diffractogram)
+    assert (len(one.counts), one.two_theta_deg[-1]) == (20, 29.5)
+    assert (len(other.counts), other.counts[0]) == (20, 200)
+    assert other.radiation.k_alpha1_a == pytest.approx(0.7093, abs=1e-3)
+    assert "several_scans" in {flag.code for flag in read_measurement(path).flags}
+    with pytest.raises(MeasurementFileError, match="a comment after line 1 parts"):
+        read_measurement(write(tmp_path, f"20.0 1\n# pause\n{SCAN_ROWS}"))
+
+
+@pytest.mark.parametrize(
+    ("heading", "angstrom"),
+    [
+        ("# wavelength = 0.15406 nm", 1.5406),
+        ("# Wavelength: 154.06 pm", 1.5406),
+        ("# wavelength 1.5406 A", 1.5406),
+        ("# K-Alpha2 wavelength: 1.54443\n# K-Alpha1 wavelength: 1.54060", 1.5406),
+    ],
+)
+def test_a_wavelength_is_read_with_its_unit(tmp_path: Path, heading: str, angstrom: float) -> None:
+    scan = scan_of(write(tmp_path, f"{heading}\n{SCAN_ROWS}"))
+    assert scan.radiation.k_alpha1_a == pytest.approx(angstrom, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("heading", "seconds"),
+    [
+        ("# count time: 500 ms", 0.5),
+        ("# step time: 2 min", 120.0),
+        ("# step time: 2 s", 2.0),
+        ("# counting time: 1e-2", 0.01),
+    ],
+)
+def test_a_time_is_read_with_its_unit(tmp_path: Path, heading: str, seconds: float) -> None:
+    assert scan_of(write(tmp_path, f"{heading}\n{SCAN_ROWS}")).counting_time_s == pytest.approx(
+        seconds
+    )
+
+
+@pytest.mark.parametrize(
+    "heading",
+    ["q(1/A) I", "d(Angstrom)\tCounts", "Energy(keV),I", "2theta (rad)  I", "Theta I", "# q  I",
+     "time(s), temperature(C)"],
+)  # fmt: skip
+def test_a_column_that_is_called_otherwise_is_no_angle(tmp_path: Path, heading: str) -> None:
+    with pytest.raises(MeasurementFileError, match="no 2θ in degrees"):
+        read_measurement(write(tmp_path, f"{heading}\n{SCAN_ROWS}"))
+
+
+@pytest.mark.parametrize(
+    "heading",
+    [
+        "2theta I",
+        "Angle\tIntensity",
+        "# 2Theta (deg)  Counts",
+        "x y",
+        "Two-Theta, Det1Disc1",
+        "Sample: d\nAngle, I",
+    ],
+)
+def test_a_column_that_is_called_an_angle_is_one(tmp_path: Path, heading: str) -> None:
+    assert len(scan_of(write(tmp_path, f"{heading}\n{SCAN_ROWS}")).counts) == 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "".join(f"{10 + i}.00\t1,{110 + i}\n" for i in range(9)),
+        "".join(f"{10 + i}.00 1,{110 + i}\n" for i in range(9)),
+        "".join(f"{10 + i},0,110,5\n" for i in range(9)),
+    ],
+)
+def test_commas_that_may_mean_two_things_are_refused(tmp_path: Path, text: str) -> None:
+    with pytest.raises(MeasurementFileError, match="comma"):
+        read_measurement(write(tmp_path, text))
+
+
+def test_a_point_in_a_comment_does_not_decide_on_commas(tmp_path: Path) -> None:
+    rows = "".join(f"{20 + i},5\t{100 + i},25\n" for i in range(9))
+    scan = scan_of(write(tmp_path, f"{rows}# v1.0\n"))
+    assert scan.two_theta_deg[0] == 20.5
+    assert scan.counts[0] == 100.25
+
+
+def test_a_background_is_not_taken_for_uncertainty(tmp_path: Path) -> None:
+    rows = "".join(f"{20 + i * 0.5:.2f} {1000 + 10 * i} {900 + i}\n" for i in range(20))
+    scan = scan_of(write(tmp_path, rows))
+    assert scan.counts[0] == 1000
+    assert "third_column_ignored" in {flag.code for flag in scan.flags}

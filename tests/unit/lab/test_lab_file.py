@@ -73,5 +73,24 @@ def test_a_limit_that_limits_nothing_is_refused_with_its_place(
     assert f"stations.{station}.limits" in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    "second", ["eurotherm+tcp://localhost:502?model=3216", STATIONS["furnace"]]
+)
+def test_two_stations_at_one_device_are_refused(tmp_path: Path, second: str) -> None:
+    stations = {"one": {"address": STATIONS["furnace"]}, "two": {"address": second}}
+    path = tmp_path / "lab.yaml"
+    path.write_text(yaml.safe_dump({"hand": "tcp://127.0.0.1", "stations": stations}))
+    with pytest.raises(ConfigError, match=r"stations\.two\.address.*station one is at the same"):
+        load_lab(path)
+
+
+def test_one_robot_may_be_several_stations(tmp_path: Path) -> None:
+    hand = "bench_hand+tcp://127.0.0.1"
+    stations = {"mixer": {"address": hand}, "press": {"address": hand, "role": "pellet_press"}}
+    path = tmp_path / "lab.yaml"
+    path.write_text(yaml.safe_dump({"hand": "tcp://127.0.0.1", "stations": stations}))
+    assert list(load_lab(path).stations) == ["mixer", "press"]
+
+
 def test_every_atmosphere_can_be_a_limit() -> None:
     assert set(get_args(limits._Gas)) == {*get_args(proposal.AtmosphereName), "mixture"}

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import numpy as np
 import pytest
 
 from labenv.lab import Lab, MemoryJournal
+from labenv.lab.stations import carry_out
+from labenv_instruments.instrument import InstrumentState
 from labenv_schemas import parse_proposal
 from labenv_schemas.campaign import LabConfig
 from labenv_schemas.errors import ConfigError, InstrumentError
@@ -78,6 +82,27 @@ def test_the_same_campaign_as_in_process() -> None:
     assert [o.cost for o in here] == [o.cost for o in there]
 
 
+def test_a_second_campaign_on_the_same_bench_is_the_same_again() -> None:
+    """The twins' time goes on from the first one's end."""
+    with running_bench() as bench:
+        first = collect(bench.config, PLANS[:2])
+        assert_same(first, collect(bench.config, PLANS[:2]))
+
+
+def test_why_a_device_failed_is_told_also_where_it_cannot_be_made_safe() -> None:
+    class Stuck:
+        state = InstrumentState.RUNNING
+
+        async def prepare(self, _: object) -> None:
+            raise InstrumentError("the door is open")
+
+        async def abort(self) -> None:
+            raise InstrumentError("it could not be made safe")
+
+    with pytest.raises(InstrumentError, match="the door is open; and then it could not be made"):
+        asyncio.run(carry_out(Stuck(), None))
+
+
 def test_devices_that_take_the_walls_time_work_at_once() -> None:
     # Exchanges take lab time too, so much faster the furnace would be done before it is looked at.
     plans = [plan({"target": "300 degC", "rate": "20 K/min", "hold": "20 min"}, press=False)] * 2
@@ -134,7 +159,7 @@ FAULTS = [
 @pytest.mark.parametrize(("station", "kind", "after", "lasts"), FAULTS)
 def test_a_fault_is_a_failed_machine_and_the_others_go_on(station, kind, after, lasts) -> None:
     without = ("furnace-2",)
-    with running_bench(without=without, timeout_s=0.4) as bench:
+    with running_bench(without=without, timeout_s=1.0) as bench:
         lab = Lab(bench.config, seed=7)
         try:
             bench.fault(station, kind, after, lasts)
