@@ -21,12 +21,13 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def load_lab(path: Path, *, system: str | None = None) -> LabConfig:
+def load_lab(path: Path, *, system: str | None = None, any_port: bool = False) -> LabConfig:
     """Read a lab file.
 
     Args:
         path: A YAML file with what a campaign file has under ``lab``.
         system: Material system if the file names none.
+        any_port: Whether the file's ports do not matter, so that two devices may have one.
 
     Returns:
         The laboratory.
@@ -45,13 +46,13 @@ def load_lab(path: Path, *, system: str | None = None) -> LabConfig:
         config = LabConfig.model_validate(data)
     except ValidationError as error:
         raise ConfigError(by_line(explain(error, LabConfig, data), located, source)) from None
-    faults = _faults(config)
+    faults = _faults(config, any_port=any_port)
     if faults:
         raise ConfigError(by_line(faults, located, source))
     return config
 
 
-def _faults(config: LabConfig) -> list[Fault]:
+def _faults(config: LabConfig, *, any_port: bool) -> list[Fault]:
     """Return addresses that are none, drivers that do not exist and limits that limit nothing."""
     from labenv_instruments.drivers import load_driver
 
@@ -64,7 +65,7 @@ def _faults(config: LabConfig) -> list[Fault]:
             driver = load_driver(parse_address(station.address).driver or "")
             operations = driver.operations
             first = taken.setdefault(place_of(station.address), name)
-            twice = first != name and not getattr(driver, "shared", False)
+            twice = first != name and not any_port and not getattr(driver, "shared", False)
             wrong = f"station {first} is at the same address; a device has one" if twice else ""
         except (ConfigError, LookupError) as error:
             wrong = str(error)

@@ -74,7 +74,7 @@ def twin(  # noqa: PLR0913 - one parameter an option
     from labenv_instruments.conformance import SAMPLE_ID
     from labenv_instruments.still_sample import StillSample
 
-    config = _load_bench(lab)
+    config = _load_bench(lab, any_port=any_port)
     bench = TwinBench(config, seed=seed, any_port=any_port)
     _plan_faults(bench, fault or [], faults, seed)
     if sample:
@@ -101,11 +101,7 @@ def stop(
     lab: Annotated[Path, typer.Argument(metavar="LAB.yaml", help="The lab file.")],
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Stop a bench and make its devices safe.
-
-    Raises:
-        Exit: With code 1 if a device is not safe.
-    """
+    """Stop a bench and make its devices safe."""  # noqa: DOC501 - it is the help
     from labenv.lab.bench_lock import BenchLock, places_of
     from labenv_instruments.watchdog import secure
 
@@ -120,11 +116,12 @@ def stop(
         raise typer.Exit(1)
 
 
-def _load_bench(lab: Path) -> LabConfig:
+def _load_bench(lab: Path, *, any_port: bool = False) -> LabConfig:
     """Read a lab file that names stations.
 
     Args:
         lab: The file.
+        any_port: Whether the file's ports do not matter.
 
     Returns:
         What it says.
@@ -134,7 +131,7 @@ def _load_bench(lab: Path) -> LabConfig:
     """
     from labenv.campaigns.lab_file import load_lab
 
-    config = load_lab(lab)
+    config = load_lab(lab, any_port=any_port)
     if config.hand is None:
         raise ConfigError(f"{lab} names no stations on wires: no 'hand' and no 'stations'")
     return config

@@ -97,12 +97,7 @@ def drivers(
     ] = None,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """List the drivers of devices, or explain one's address.
-
-    Raises:
-        ConfigError: If the driver is not one of a device on a wire.
-        LabEnvError: If there is no such driver, or it cannot be loaded.
-    """
+    """List the drivers of devices, or explain one's address."""  # noqa: DOC501 - it is the help
     from labenv_instruments.drivers import driver_names, load_driver
     from labenv_instruments.wire import WireDriver as OnAWire
 

@@ -63,12 +63,7 @@ def check_instrument(  # noqa: PLR0913 - one parameter an option
     ] = None,
     format_: FormatOption = OutputFormat.TABLE,
 ) -> None:
-    """Check whether a device and its driver can be trusted.
-
-    Raises:
-        ConfigError: If address, driver, limit or request are wrong.
-        Exit: With code 1 if a check failed.
-    """
+    """Check whether a device and its driver can be trusted."""  # noqa: DOC501 - it is the help
     from labenv_instruments.conformance import (
         Bench,
         Verdict,

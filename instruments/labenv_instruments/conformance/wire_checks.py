@@ -89,7 +89,7 @@ async def _wired(bench: Bench) -> AsyncGenerator[Wire]:
 
 @check()
 async def timeouts(bench: Bench) -> str:
-    """A request to a deaf device ends with an error within the time-out."""
+    """A call to a deaf device ends with an error: within the time-out for each request it makes."""
     longest_s, allowed_s = 0.0, _TIMES * bench.timeout_s + _SPARE_S
     async with bench.proxied() as (proxy, port):
         proxy.deaf = True

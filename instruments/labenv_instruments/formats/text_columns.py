@@ -34,6 +34,7 @@ _SECOND_WAVELENGTH = re.compile(
     r"([0-9]+[.,][0-9]+)\s*(nm|pm)?\b",
     re.IGNORECASE,
 )
+_RATIO = re.compile(r"k-?alpha2/k-?alpha1 ratio\s*[=:]\s*([0-9]+(?:\.[0-9]+)?(?:e-?[0-9]+)?)", re.I)
 _STEP_TIME = re.compile(
     r"(?:time\s*per\s*step|step\s*time|count(?:ing)?[ _]?time)[^0-9\n]{0,12}"
     r"([0-9]+(?:[.,][0-9]+)?(?:e[+-]?[0-9]+)?)\s*(ms|min|h)?\b",
@@ -337,7 +338,9 @@ def _radiation(heading: str) -> tuple[Radiation, list[QualityFlag]]:
             named = _ANODE.search(heading)
             two = _in_angstrom(second)
             anode = named[1].capitalize() if named else None
-            return Radiation(k_alpha1_a=wavelength, k_alpha2_a=two, anode=anode), []
+            ratio = _RATIO.search(heading)
+            share = {"k_alpha2_ratio": _number(ratio[1])} if ratio else {}
+            return Radiation(k_alpha1_a=wavelength, k_alpha2_a=two, anode=anode, **share), []
         for anode, (one, two) in K_ALPHA_A.items():
             if abs(wavelength - one) < 1e-3:
                 return Radiation(k_alpha1_a=one, k_alpha2_a=two, anode=anode), []

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NAME = "PANalytical XRDML"
+_ANGSTROMS = {"Angstrom": 1.0, "A": 1.0, "\u00c5": 1.0, "nm": 10.0, "pm": 0.01}
+_SECONDS = {"seconds": 1.0, "s": 1.0, "milliseconds": 1e-3, "ms": 1e-3, "minutes": 60.0}
 _LENGTHS_M = {"mm": 1e-3, "m": 1.0, "cm": 1e-2}
 _SLIT_LENGTHS = ("height", "distanceToSample")
 _POWDER_AXES = {"gonio", "2theta", "2theta-omega", "omega-2theta", "theta-theta"}
@@ -183,7 +185,10 @@ def _positions(
             values = _values(element, axis, count, source)
             if values is not None:
                 known = TWO_THETA if name == "2theta" else axis
-                return known, element.get("unit") or "deg", values
+                unit = element.get("unit") or "deg"
+                if unit == "rad":
+                    unit, values = "deg", np.degrees(values)
+                return known, unit, values
     raise MeasurementFileError(
         f"{source}: the scan has no 2Theta positions; it is no 2θ scan (its axis is {wanted})"
     )
@@ -207,9 +212,10 @@ def _values(element: Element, axis: str, count: int, source: str) -> NDArray[np.
 def _counting_time(
     points: Element, count: int, source: str
 ) -> tuple[float | None, list[QualityFlag]]:
-    common = points.findtext("commonCountingTime")
+    common = points.find("commonCountingTime")
     if common is not None:
-        return required_number(common, "the counting time", source), []
+        required_number(common.text or "", "the counting time", source)
+        return _scaled(common, _SECONDS, source), []
     listed = points.find("countingTimes")
     if listed is None:
         return None, []
@@ -226,13 +232,30 @@ def _counting_time(
     return mean, [QualityFlag(code="counting_time_varies", message=message)]
 
 
+def _scaled(element: Element | None, units: dict[str, float], source: str) -> float | None:
+    """Return an element's number in our unit; None where there is none.
+
+    Raises:
+        MeasurementFileError: If its unit is not known.
+    """
+    if element is None:
+        return None
+    value, unit = number_or_none(element.text), element.get("unit") or next(iter(units))
+    if unit not in units:
+        raise MeasurementFileError(
+            f"{source}: <{element.tag}> is in {unit!r}; known units are {', '.join(units)}"
+        )
+    return None if value is None else value * units[unit]
+
+
 def _radiation(measurement: Element, source: str) -> Radiation | None:
     anode = measurement.findtext("incidentBeamPath/xRayTube/anodeMaterial")
     used = measurement.find("usedWavelength")
     if used is None:
         return radiation_of(None, anode=anode)
     named = ("kAlpha1", "kAlpha2", "kBeta", "ratioKAlpha2KAlpha1")
-    one, two, beta, ratio = (number_or_none(used.findtext(name)) for name in named)
+    one, two, beta = (_scaled(used.find(name), _ANGSTROMS, source) for name in named[:3])
+    ratio = number_or_none(used.findtext(named[3]))
     if (used.get("intended") or "").replace("-", "").lower() == "kbeta" and beta:
         one, two = beta, None
     if not one:

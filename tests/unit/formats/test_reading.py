@@ -384,3 +384,19 @@ def test_a_background_is_not_taken_for_uncertainty(tmp_path: Path) -> None:
     scan = scan_of(write(tmp_path, rows))
     assert scan.counts[0] == 1000
     assert "third_column_ignored" in {flag.code for flag in scan.flags}
+
+
+def test_units_of_xrdml_are_read(tmp_path: Path) -> None:
+    text = xrdml()
+    text = text.replace('unit="Angstrom">1.5405980', 'unit="nm">0.1540598')
+    text = text.replace(
+        '<commonCountingTime unit="seconds">12.5', '<commonCountingTime unit="ms">12.5'
+    )
+    text = text.replace('unit="deg"><startPosition>10.0', 'unit="rad"><startPosition>0.1745329252')
+    text = text.replace("<endPosition>10.4", "<endPosition>0.1815142422")
+    scan = scan_of(write(tmp_path, text))
+    assert scan.radiation.k_alpha1_a == pytest.approx(1.540598)
+    assert scan.counting_time_s == pytest.approx(0.0125)
+    assert scan.two_theta_deg[[0, -1]] == pytest.approx([10.0, 10.4], abs=1e-6)
+    with pytest.raises(MeasurementFileError, match="'furlong'; known units"):
+        read_measurement(write(tmp_path, xrdml().replace('unit="Angstrom"', 'unit="furlong"')))

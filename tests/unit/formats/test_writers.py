@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -20,7 +20,12 @@ from labenv_instruments.formats import (
     write_xye,
 )
 from labenv_schemas.errors import ConfigError
-from labenv_schemas.measurement import Diffractogram, InstrumentIdentity, Radiation
+from labenv_schemas.measurement import (
+    Diffractogram,
+    InstrumentIdentity,
+    MassReading,
+    Radiation,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -169,3 +174,23 @@ def test_round_trip(
     assert isinstance(back, Diffractogram)
     np.testing.assert_allclose(back.two_theta_deg, angles, atol=1e-7)
     np.testing.assert_array_equal(back.counts, scan.counts)
+
+
+@pytest.mark.parametrize("write", [write_xrdml, write_xye, write_pdcif, write_nexus])
+def test_what_is_no_diffractogram_is_refused_and_leaves_no_file(write: Any, tmp_path: Any) -> None:
+    path = tmp_path / "out"
+    with pytest.raises(ConfigError, match="only diffractograms"):
+        write(MassReading(mass_kg=1e-3, standard_uncertainty_kg=1e-7), path)
+    assert not path.exists()
+
+
+def test_xye_keeps_the_ratio_of_both_lines_and_a_short_time(tmp_path: Any) -> None:
+    light = Radiation(k_alpha1_a=1.5406, k_alpha2_a=1.5444, k_alpha2_ratio=0.123)
+    scan = Diffractogram(
+        two_theta_deg=np.linspace(10.0, 20.0, 30), counts=np.full(30, 50.0),
+        counting_time_s=1e-9, radiation=light,
+    )  # fmt: skip
+    write_xye(scan, tmp_path / "a.xye")
+    back = read_measurement(tmp_path / "a.xye")
+    assert back.radiation.k_alpha2_ratio == pytest.approx(0.123)
+    assert back.counting_time_s == pytest.approx(1e-9)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from labenv_instruments.formats.writers.saying import equal_steps, is_stated, started
+from labenv_instruments.formats.writers.saying import check_scan, equal_steps, is_stated, started
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ def write_nexus(scan: Diffractogram, path: str | Path) -> None:
     Raises:
         ConfigError: If h5py is missing, or the file cannot be written.
     """
+    check_scan(scan)
     try:
         h5py: Any = import_module("h5py")
     except ImportError:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv_instruments.formats.writers.saying import equal_steps, is_stated, number, put, started
+from labenv_instruments.formats.writers.saying import (
+    check_scan,
+    equal_steps,
+    is_stated,
+    number,
+    put,
+    started,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,6 +33,7 @@ def write_pdcif(scan: Diffractogram, path: str | Path) -> None:
     Raises:
         ConfigError: If the file cannot be written.
     """
+    check_scan(scan)
     put(path, "\n".join(_lines(scan)) + "\n")
 
 

@@ -7,13 +7,26 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from labenv_schemas.errors import ConfigError
+from labenv_schemas.measurement import Diffractogram
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from labenv_schemas.measurement import Diffractogram
+
+def check_scan(scan: object) -> None:
+    """Refuse what is no diffractogram, before any file is opened.
+
+    Args:
+        scan: What is to be written.
+
+    Raises:
+        ConfigError: If it is something else.
+    """
+    if not isinstance(scan, Diffractogram):
+        kind = getattr(scan, "kind", type(scan).__name__)
+        raise ConfigError(f"only diffractograms can be written, and this is a {kind}")
 
 
 def number(value: float) -> str:

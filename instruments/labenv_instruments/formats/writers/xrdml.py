@@ -8,7 +8,14 @@ from xml.etree.ElementTree import Element, SubElement
 
 import numpy as np
 
-from labenv_instruments.formats.writers.saying import equal_steps, is_stated, number, put, started
+from labenv_instruments.formats.writers.saying import (
+    check_scan,
+    equal_steps,
+    is_stated,
+    number,
+    put,
+    started,
+)
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -33,6 +40,7 @@ def write_xrdml(
         ConfigError: If the intensities are no counts and cannot be made counts, or the file cannot
             be written.
     """
+    check_scan(scan)
     counts = scan.counts
     if scan.intensity_unit == "counts_per_second" and scan.counting_time_s:
         counts = counts * scan.counting_time_s

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from labenv_instruments.formats.writers.saying import is_stated, number, put, started
+from labenv_instruments.formats.writers.saying import check_scan, is_stated, number, put, started
 from labenv_schemas.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ def write_xye(
         ConfigError: If the uncertainties are needed and missing, or do not fit, or the file cannot
             be written.
     """
+    check_scan(scan)
     uncertainty = _uncertainty(scan) if standard_uncertainty is None else standard_uncertainty
     if uncertainty.shape != scan.counts.shape or not (uncertainty > 0).all():
         raise ConfigError(
@@ -58,6 +59,7 @@ def _heading(scan: Diffractogram) -> Iterator[str]:
         yield f"# wavelength = {light.k_alpha1_a:.7f} Angstrom"
         if light.k_alpha2_a is not None:
             yield f"# K-alpha2 wavelength = {light.k_alpha2_a:.7f} Angstrom"
+            yield f"# K-alpha2/K-alpha1 ratio = {light.k_alpha2_ratio:.6g}"
         if light.anode:
             yield f"# anode: {light.anode}"
     if scan.counting_time_s is not None:
