@@ -21,6 +21,7 @@ from labenv.cli.output import (
     print_table,
     tell,
 )
+from labenv.cli.working import working
 from labenv_schemas.errors import ConfigError, InstrumentError
 
 if TYPE_CHECKING:
@@ -81,7 +82,8 @@ def twin(  # noqa: PLR0913 - one parameter an option
         bench.hand.put(StillSample(SAMPLE_ID))
 
     # Physics compiles when it is first used, on a fresh machine for longer than a driver waits.
-    warm_up(config.system)
+    with working("preparing simulated samples (a minute or two the first time)"):
+        warm_up(config.system)
 
     async def serve() -> None:
         began_s, ended = time.monotonic(), _interrupted()
