@@ -6,7 +6,7 @@ the ``id`` and has ``ok``, and a ``message`` where that is false.
 =========== ======================================================= =============================
 do          with                                                    reply
 =========== ======================================================= =============================
-hello                                                               model, serial, simulated
+hello                                                               model, serial, simulated, begun
 begin       seed, system, randomise, resume                         (a new series of samples)
 load        station, sample, index, settings                        (the sample is in the device)
 unload      station, sample                                         lost: why, or null
@@ -18,7 +18,9 @@ state                                                               stations: by
 =========== ======================================================= =============================
 
 ``settings`` of a load is what is done beside it: the crucible, the gas that is connected, how the
-sample cools. A laboratory writes an adapter of its robot that understands the first seven.
+sample cools. ``begun`` says whether it knows a series of samples; one that was started anew does
+not. It may be left out. A laboratory writes an adapter of its robot that understands the first
+seven.
 """
 
 from __future__ import annotations

@@ -127,12 +127,15 @@ class Lab:
         Raises:
             ConfigError: If the lab is closed or has an experiment of that name.
             ProposalError: If it is no `Proposal`; plain data are read by `parse_proposal`.
+            InstrumentError: If nobody carries samples between devices any more.
         """
         if not isinstance(proposal, Proposal):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise ProposalError(
                 f"a lab takes a Proposal, not a {type(proposal).__name__}; read plain data with "
                 "labenv.parse_proposal"
             )
+        if self._wires is not None:
+            self._wires.check_there()
         self._catch_up(self.now_s)
         return self._submit(proposal, experiment_id, self.now_s)
 

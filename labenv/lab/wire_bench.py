@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _BESIDE = ("atmosphere", "crucible", "cooling")  # of a firing, what whoever loads the furnace does
 _READING_S = 2.0
+_HAND_TRIES, _HAND_PAUSE_S = 4, 1.0
 
 
 @dataclass(slots=True)
@@ -166,6 +168,30 @@ class WireBench:
         self.portal.run(
             self.hand.begin(seed, config.system, randomise=config.randomise, resume=resume)
         )
+
+    def check_there(self) -> None:
+        """See that the bench is still there and knows its samples, before another one begins.
+
+        Raises:
+            InstrumentError: If nobody carries samples any more, or they are lost.
+        """
+        for left in reversed(range(_HAND_TRIES)):
+            try:
+                told = self.portal.run(self.hand.hello())
+            except InstrumentError as error:
+                if not left:
+                    raise InstrumentError(
+                        f"what carries samples does not answer ({error}); no further experiment "
+                        "begins"
+                    ) from error
+                time.sleep(_HAND_PAUSE_S)
+            else:
+                break
+        if self._begun and told.get("begun") is False:
+            raise InstrumentError(
+                f"the bench at {self.hand.address} was started anew and has lost its samples; no "
+                "further experiment begins"
+            )
 
     def check(self, operation: Operation, role: str) -> None:
         """Refuse what no station of the lab may do.

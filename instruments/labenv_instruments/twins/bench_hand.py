@@ -98,7 +98,12 @@ class BenchHandTwin(WireTwin):
     # ------------------------------------------------------------------------- what it does
 
     def _hello(self, _: dict[str, Any]) -> dict[str, Any]:
-        return {"model": "labenv twin bench", "serial": f"twin-{self.station}", "simulated": True}
+        return {
+            "model": "labenv twin bench",
+            "serial": f"twin-{self.station}",
+            "simulated": True,
+            "begun": self._begun is not None,
+        }
 
     def _begin(self, content: dict[str, Any]) -> dict[str, Any]:
         resume = content.pop("resume", False)

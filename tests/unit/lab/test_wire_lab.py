@@ -89,6 +89,25 @@ def test_a_second_campaign_on_the_same_bench_is_the_same_again() -> None:
         assert_same(first, collect(bench.config, PLANS[:2]))
 
 
+@pytest.mark.parametrize("how", ["gone", "started anew"])
+def test_a_bench_that_is_gone_begins_no_further_experiment(
+    how: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("labenv.lab.wire_bench._HAND_PAUSE_S", 0.01)
+    with running_bench(timeout_s=0.5) as bench:
+        lab = Lab(bench.config, seed=7)
+        try:
+            lab.submit(PLANS[0])
+            if how == "gone":
+                bench.portal.run(bench.twins.hand.close())
+            else:
+                bench.twins.hand._begun = None
+            with pytest.raises(InstrumentError, match="no further experiment begins"):
+                lab.submit(PLANS[1])
+        finally:
+            lab.close()
+
+
 def test_why_a_device_failed_is_told_also_where_it_cannot_be_made_safe() -> None:
     class Stuck:
         state = InstrumentState.RUNNING
