@@ -163,6 +163,10 @@ def _run(
         if resume is None:
             if config is None:
                 raise ConfigError("there is no campaign to run")
+            if config.lab.hand is not None:
+                from labenv.lab.bench_lock import BenchLock, places_of
+
+                BenchLock(places_of(config.lab)).check_free()
             runner = CampaignRunner.begin(store, config, on_progress=display)
         else:
             record = store.campaign(resume)

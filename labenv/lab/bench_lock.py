@@ -61,6 +61,15 @@ class BenchLock:
             file.flush()
             self._files.append(file)
 
+    def check_free(self) -> None:
+        """See that nobody has any of the locks, before something is begun in vain.
+
+        Raises:
+            InstrumentError: If another process has one.
+        """
+        self.take()
+        self.release()
+
     def release(self) -> None:
         """Let the locks go; twice is fine."""
         while self._files:

@@ -221,6 +221,8 @@ def test_a_second_driver_of_the_bench_is_refused_and_leaves_no_campaign(
     assert answer.code != 0
     assert f"process {os.getpid()} drives these devices already" in answer.err
     assert "labenv stop" in answer.err
+    assert "--resume" not in answer.err
+    assert labenv("list", "--store", "s.sqlite", "--format", "json").json == []
 
 
 def test_a_resumed_campaign_keeps_its_bench(
