@@ -134,7 +134,9 @@ class OutputLogprob(NamedTuple):
     """One entry of ``output_token_logprobs``.
 
     Attributes:
-        logprob: Of the token under the distribution it was drawn from at temperature 1.
+        logprob: Of the token after temperature and before top-k, top-p and min-p, SGLang's default;
+            at temperature 1 if it was started with ``SGLANG_RETURN_ORIGINAL_LOGPROB``, and for
+            greedy requests. None for a prompt's first token.
         token_id: The token.
         text: Its text, if it was asked for.
     """
