@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from labenv.inference.engine.radix_cache import RadixCache
+from labenv.inference.engine.radix_cache import Node, RadixCache
 
 TEXTS = st.lists(st.integers(0, 2), min_size=1, max_size=8)
 SALTS = st.sampled_from([None, "v1"])
@@ -26,7 +26,7 @@ class Texts(RuleBasedStateMachine):
         self.cache = RadixCache()
         self.free = set(range(SLOTS))
         self.meaning: dict[int, tuple[str | None, tuple[int, ...]]] = {}
-        self.running: list[tuple[list[int], str | None, list[int], object, int]] = []
+        self.running: list[tuple[list[int], str | None, list[int], Node, int]] = []
 
     def take(self, count: int) -> list[int] | None:
         if len(self.free) < count:
