@@ -175,6 +175,7 @@ class WireBench:
         Raises:
             InstrumentError: If nobody carries samples any more, or they are lost.
         """
+        told: dict[str, Any] = {}
         for left in reversed(range(_HAND_TRIES)):
             try:
                 told = self.portal.run(self.hand.hello())
